@@ -39,6 +39,7 @@ template <typename Real> __device__ inline void norms(const ErrorView &v) {
     const double *weights = v.weights + (local ? v.width : 0);
     for (unsigned i = 0; i < v.width; i++) sum += weights[i] * double(c[i]) * double(c[i]);
   }
+  if (!local && v.strength_squares) sum = fmax(sum, v.least_of_random * double(v.strength_squares[cell]));
   v.norms[k] = float(fmin(sum, 1e38));
 }
 
@@ -102,7 +103,7 @@ __device__ inline float of_pairs(const ErrorView &v, uint32_t leaf, double half,
         x[d] = float((v.sources.center[3 * size_t(cell) + d] + shift[d] - center[d]) / half);
       const double ratio = half_of(v.sources, cell) / half;
       least = float(ratio * ratio);
-      if (v.sources.children[2 * size_t(cell)] == v.sources.children[2 * size_t(cell) + 1])
+      if (is_leaf(v.sources, cell))
         size = v.sizes[cell];
       else
         for (uint32_t i = v.sources.bodies[2 * size_t(cell)]; i < v.sources.bodies[2 * size_t(cell) + 1]; i++)

@@ -10,6 +10,9 @@ __device__ inline unsigned level_of(const TreeView &tree, uint32_t cell) {
   return level;
 }
 
+// Whether a cell has no children.
+__device__ inline bool is_leaf(const TreeView &tree, size_t cell) { return tree.children[2 * cell] == tree.children[2 * cell + 1]; }
+
 // Whether a cell has bodies that are summed here.
 __device__ inline bool in_share(const TreeView &tree, uint32_t cell) {
   return tree.bodies[2 * size_t(cell)] < tree.share[1] && tree.bodies[2 * size_t(cell) + 1] > tree.share[0];

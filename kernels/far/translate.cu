@@ -33,7 +33,7 @@ enum { ALL_CELLS, OWN_CELLS, JOINT_CELLS };
 // Whether a cell has children, and bodies of several shares.
 __device__ inline bool is_joint(const TranslateView &v, uint32_t cell) {
   const TreeView &t = v.tree;
-  if (t.children[2 * size_t(cell)] == t.children[2 * size_t(cell) + 1]) return false;
+  if (is_leaf(t, cell)) return false;
   const uint32_t begin = t.bodies[2 * size_t(cell)], end = t.bodies[2 * size_t(cell) + 1];
   bool joint = false;
   for (unsigned k = 1; k < v.members; k++) joint |= begin < v.bounds[k] && v.bounds[k] < end;
@@ -191,6 +191,21 @@ __global__ void __launch_bounds__(TILE) cell_parts(CellPartsView v) {
   }
   v.parts[2 * size_t(i)] = first;
   v.parts[2 * size_t(i) + 1] = end;
+}
+
+// The squares of the strengths of each cell of a level together. A warp has a cell.
+__global__ void __launch_bounds__(128) m2m_squares(SquaresView v) {
+  const TreeView &tree = v.pass.tree;
+  const unsigned k = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+  if (k >= v.count) return;
+  const uint32_t cell = v.first + k;
+  if (!takes<Shift::M2M>(v.pass, cell) || (v.pass.pass == JOINT_CELLS && !is_joint(v.pass, cell))) return;
+  const bool leaf = is_leaf(tree, cell);
+  const uint32_t *range = (leaf ? tree.bodies : tree.children) + 2 * size_t(cell);
+  float sum = 0;
+  for (uint32_t i = range[0] + lane; i < range[1]; i += 32) sum += leaf ? float(v.bodies[i].q * v.bodies[i].q) : v.squares[i];
+  for (unsigned d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(~0u, sum, d);
+  if (lane == 0) v.squares[cell] = sum;
 }
 
 __global__ void __launch_bounds__(352) m2m_spherical_f32(TranslateView v) { translate<float, Shift::M2M>(v); }

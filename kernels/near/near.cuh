@@ -28,8 +28,6 @@ __device__ inline double power_of_two_below(double x) {
   return isfinite(x) && x > 0 ? scalbn(1.0, min(max(ilogb(x), -1000), 1000)) : 1;
 }
 
-__device__ inline bool is_leaf(const TreeView &tree, size_t cell) { return tree.children[2 * cell] == tree.children[2 * cell + 1]; }
-
 // A warp's targets.
 template <typename Real> struct Task {
   uint32_t leaf, begin, end;

@@ -8,13 +8,14 @@ use fmm_core::{Method, Settings, Softening, StageTimes, cpu::direct_field, evalu
 use testkit::ranks::correlation;
 use testkit::sets::*;
 
-const CASES: [(Method, usize); 7] = [
+const CASES: [(Method, usize); 8] = [
     (Method::Fmm, 2),
     (Method::Fmm, 4),
     (Method::Fmm, 8),
     (Method::Fmm, 12),
     (Method::Fmm, 16),
     (Method::Treecode, 4),
+    (Method::Treecode, 7),
     (Method::Treecode, 10),
 ];
 
@@ -31,6 +32,13 @@ fn main() {
     sets.push(("line", uniform(n, 4).iter().map(|x| [x[0], 0.0, 0.0]).collect(), ones.clone()));
     sets.push(("plane", uniform(n, 4).iter().map(|x| [x[0], x[1], 0.0]).collect(), ones.clone()));
     sets.push(("circle", uniform(n, 4).iter().map(circle).collect(), ones));
+    let side = (n as f64).cbrt();
+    for (name, (points, q)) in [
+        ("crystal", crystal((0.5 * side).round() as usize)),
+        ("layered crystal", layered_crystal(side.round() as usize, 1)),
+    ] {
+        sets.push((name, points, q));
+    }
     println!(
         "| set | method, order | within a factor 4 | error/estimate 5 %, 50 %, 95 % | rank correlation | rms | scatter |"
     );
@@ -51,7 +59,7 @@ fn main() {
             }
             ratios.sort_by(f64::total_cmp);
             let at = |part: f64| ratios[((ratios.len() - 1) as f64 * part) as usize];
-            let within = ratios.iter().filter(|r| (0.25..4.0).contains(*r)).count() as f64 / n as f64;
+            let within = ratios.iter().filter(|r| (0.25..4.0).contains(*r)).count() as f64 / ratios.len() as f64;
             let squares = |v: &[f64]| v.iter().map(|e| e * e).sum::<f64>();
             let (all, predicted, count) = (squares(&found), squares(&estimated), found.len() as f64);
             // Of the mean of e²/probability: the variance over the square of the mean.

@@ -8,6 +8,10 @@
 //! - a multipole loses the field of its degree p, continued to the distance d of the target from the center of the
 //!   sources: times d^(−2(p + 3)), in half sides of the source cell.
 //!
+//! Where strengths have both signs, degree p may be next to nothing and p + 1 not: in a crystal whole cells are neutral, and
+//! symmetric about their centers. There the last degree of a multipole counts at least as a part of that of as many bodies
+//! at random places and with random signs.
+//!
 //! Squares add, since errors of different cells have no common sign. What comes from pairs of cells
 //! is kept for the eight octants of each target cell. Within a cell, and from a cell to its
 //! children, logarithms are interpolated linearly between the centers of the octants.
@@ -26,12 +30,16 @@ pub const LOCAL: f64 = 0.1;
 /// target: no octant is small there.
 pub const NEAR: f64 = 5.0;
 
+/// The least that the square of the last degree of a multipole of both signs counts, over that of random bodies: crystals of
+/// several kinds have 0.2 to 2 at one of two degrees that follow each other, and next to nothing at the other.
+const RANDOM: f64 = 0.25;
+
 /// No octant of a cell counts less than this part of the largest.
 pub const LEAST: f64 = 1e-6;
 
-/// From this tolerance on the rounding of pairs counts nothing, even where fields are a thousandth of their largest
-/// terms.
-const COARSE: f64 = 1e-4;
+/// From these tolerances on the rounding of pairs counts nothing, even where fields are a thousandth of their largest
+/// terms: of strengths of one sign, and of both. In crystals many such terms add up.
+const COARSE: [f64; 2] = [1e-4, 1e-3];
 
 /// What [`of_pairs`] counts: half a spacing of numbers, squared. Errors of ions are as large as that, those of random
 /// charges half as large.
@@ -73,6 +81,16 @@ pub fn of_classes(classes: Classes<3>, p: usize) -> (Vec<[f32; 8]>, f64) {
 /// What a multipole of order `p` at the origin loses at a place in half sides of its cell.
 pub fn fall(at: [f64; 3], p: usize) -> f64 {
     power(1.0 / square(&at), p + 3)
+}
+
+/// The least that the square of the last degree of a multipole of order `p` counts for each unit of Σq² in a cell of both
+/// signs, whose sides have this shape: a part of (p + 1) ⟨r^2p⟩, the mean of single bodies anywhere in the cell.
+pub fn least_of_random(aspect: [f64; 3], p: usize) -> f64 {
+    let factorial = |n: usize| (1..=n).map(|k| k as f64).product::<f64>();
+    // ⟨x^2n⟩/n!
+    let mean = |d: usize, n: usize| power(aspect[d] * aspect[d], n) / ((2 * n + 1) as f64 * factorial(n));
+    let of_xy = |m: usize| (0..=m).map(|n| mean(0, n) * mean(1, m - n)).sum::<f64>();
+    RANDOM * (p + 1) as f64 * factorial(p) * (0..=p).map(|m| of_xy(m) * mean(2, p - m)).sum::<f64>()
 }
 
 /// x².
@@ -145,9 +163,9 @@ pub fn epsilon_of_terms(precision: Precision) -> f64 {
     if precision == Precision::F32 { Precision::F32.epsilon() } else { f64::EPSILON }
 }
 
-/// Whether [`of_pairs`] is a part of the errors of a sum for this tolerance.
-pub fn rounds_pairs(precision: Precision, tolerance: f64) -> bool {
-    precision != Precision::F64 && tolerance < COARSE
+/// Whether [`of_pairs`] is a part of the errors of a sum for this tolerance, of strengths of one sign or of both.
+pub fn rounds_pairs(precision: Precision, tolerance: f64, mixed: bool) -> bool {
+    precision != Precision::F64 && tolerance < COARSE[usize::from(mixed)]
 }
 
 /// The squares of what the rounding of pairs with bodies of a cell to single precision loses of the field at the
@@ -210,6 +228,14 @@ mod tests {
         }
         assert_eq!(per_potential(Boundary::Open, &[0.0]), 0.0);
         assert_eq!(per_potential(Boundary::Periodic(PeriodicBox::cube(1.0)), &[1.0]), 0.0);
+    }
+
+    #[test]
+    fn random_bodies_have_the_mean_of_their_places() {
+        // ⟨r²⟩ = 1/3 (1 + 1/4 + 1/16), and for p = 2 ⟨x⁴⟩ = 1/5 and ⟨x²y²⟩ = 1/9 in a cube.
+        assert!((least_of_random([1.0, 0.5, 0.25], 1) / RANDOM / (2.0 * 21.0 / 48.0) - 1.0).abs() < 1e-14);
+        assert!((least_of_random([1.0; 3], 2) / RANDOM / (3.0 * (3.0 / 5.0 + 6.0 / 9.0)) - 1.0).abs() < 1e-14);
+        assert!(least_of_random([1.0; 3], 40).is_normal());
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //! [`fmm_core::error_model`].
 
 use cust::memory::DevicePointer;
-use fmm_core::error_model::{LARGEST, LEAST, LOCAL, NEAR, OF_PAIRS, epsilon_of_terms, of_classes, rounds_pairs};
+use fmm_core::error_model::{
+    LARGEST, LEAST, LOCAL, NEAR, OF_PAIRS, epsilon_of_terms, least_of_random, of_classes, rounds_pairs,
+};
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::{EVEN, ROUNDS};
 use fmm_core::lists::Classes;
@@ -81,7 +83,7 @@ impl Predicted {
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
         let null = DevicePointer::null();
-        let near = near.rounded().filter(|_| rounds_pairs(precision, tolerance));
+        let near = near.rounded().filter(|_| rounds_pairs(precision, tolerance, !far.squares.is_empty()));
         let (near_bodies, sizes) = near.unwrap_or((null.cast(), null.cast()));
         let view = ErrorView {
             targets: place.targets,
@@ -96,6 +98,7 @@ impl Predicted {
             sums: place.sums,
             multipoles: far.multipoles.pointer().cast(),
             locals: if locals { far.locals.pointer().cast() } else { null.cast() },
+            strength_squares: if far.squares.is_empty() { null.cast() } else { far.squares.pointer() },
             weights: null,
             by_class: null.cast(),
             norms: null.cast(),
@@ -107,6 +110,7 @@ impl Predicted {
             root,
             class_unit: 1.0,
             local: LOCAL,
+            least_of_random: least_of_random(aspect, order),
             near: NEAR,
             least: LEAST,
             rounding: epsilon * epsilon,

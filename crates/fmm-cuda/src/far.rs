@@ -22,7 +22,7 @@ use crate::operators::{Basis, Cut, Operators};
 use crate::place::Place;
 use crate::ternary_root;
 use crate::view::{
-    BOUNDS, CELLS, CELLS_IN_BOX, FarView, GatherView, LatticeView, M2lView, TILE, TranslateView, TreeView,
+    BOUNDS, CELLS, CELLS_IN_BOX, FarView, GatherView, LatticeView, M2lView, SquaresView, TILE, TranslateView, TreeView,
 };
 
 /// Warps of a block, at most.
@@ -53,6 +53,9 @@ const ALL_CELLS: u32 = 0;
 const OWN_CELLS: u32 = 1;
 const JOINT_CELLS: u32 = 2;
 
+/// Threads of the blocks that add up squares of strengths.
+const SQUARES: usize = 128;
+
 /// Reals that hold one coefficient of the bodies of a warp.
 const ROW: usize = 33;
 
@@ -63,6 +66,8 @@ pub struct Far<T: DeviceReal> {
     pub multipoles: Buffer<T>,
     /// `[target cells][n]`
     pub locals: Buffer<T>,
+    /// Σq² of scaled strengths, where they have both signs and errors are wanted. `[source cells]`
+    pub squares: Buffer<f32>,
     /// 0, 1, 2, …: the cells that may have P2L, if any has.
     cells: Buffer<u32>,
     /// `[tiles][slots][CELLS]`
@@ -99,8 +104,8 @@ enum Known {
 }
 
 impl<T: DeviceReal> Far<T> {
-    /// Makes ready for expansions of an order, perhaps of a softened kernel, at `place` to keep `tolerance`; `kept` has the memory and perhaps the tables of an
-    /// earlier sum.
+    /// Makes ready for expansions of an order, perhaps of a softened kernel, at `place` to keep `tolerance`,
+    /// perhaps with Σq² of all source cells; `kept` has the memory and perhaps the tables of an earlier sum.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, before any is taken.
@@ -110,6 +115,7 @@ impl<T: DeviceReal> Far<T> {
         (order, softened): (usize, Option<Softened>),
         offsets: Offsets,
         tolerance: f64,
+        squares: bool,
         place: &Place,
     ) -> Result<Self, Error> {
         // In a box potentials are small compared with those of single images.
@@ -131,6 +137,7 @@ impl<T: DeviceReal> Far<T> {
                 operators: Operators::new(gpu, basis)?,
                 multipoles: Buffer::new(),
                 locals: Buffer::new(),
+                squares: Buffer::new(),
                 cells: Buffer::new(),
                 table: Buffer::new(),
                 fault: Buffer::new(),
@@ -151,7 +158,9 @@ impl<T: DeviceReal> Far<T> {
         let packed = if m2l { (sources + 1) * tables.cut.pitch() } else { sources * n };
         let partial = if m2l && far.parts > 1 { far.parts * targets * n } else { 0 };
         let cells = if place.pairs[2] > 0 { targets } else { 0 };
+        let squares = if squares { sources } else { 0 };
         let more = far.multipoles.growth(sources * n)
+            + far.squares.growth(squares)
             + far.locals.growth(targets * n)
             + far.table.growth(slots * CELLS)
             + far.packed.growth(packed)
@@ -160,6 +169,7 @@ impl<T: DeviceReal> Far<T> {
         direct::fits(gpu, more, &format!("expansions of {} cells", targets.max(sources)))?;
         far.multipoles.resize(sources * n)?;
         far.locals.resize(targets * n)?;
+        far.squares.resize(squares)?;
         far.table.resize(slots * CELLS)?;
         far.packed.resize(packed)?;
         far.partial.resize(partial)?;
@@ -311,6 +321,7 @@ impl<T: DeviceReal> Far<T> {
                     view.pass = pass;
                     (0..place.sources.levels as usize).rev().try_for_each(|level| {
                         view.translates = u32::from(level > 0);
+                        self.add_squares(gpu, place, view, level)?;
                         self.translate(gpu, "m2m", view, tiles.level_start()[level]..tiles.level_start()[level + 1])
                     })
                 };
@@ -320,6 +331,10 @@ impl<T: DeviceReal> Far<T> {
                 let each = self.operators.cut.n * size_of::<T>();
                 let bytes = |cells: &Range<usize>| cells.start * each..cells.end * each;
                 gpu.exchange(&self.multipoles, "multipoles", &|k| parts.of[k].iter().map(bytes).collect())?;
+                if !self.squares.is_empty() {
+                    let bytes = |cells: &Range<usize>| 4 * cells.start..4 * cells.end;
+                    gpu.exchange(&self.squares, "squares", &|k| parts.of[k].iter().map(bytes).collect())?;
+                }
                 up(view, JOINT_CELLS)
             }
             Stage::L2L => {
@@ -416,6 +431,24 @@ impl<T: DeviceReal> Far<T> {
         let name = format!("{name}_spherical_{}", T::NAME);
         // SAFETY: the arrays have the lengths that the trees and the view say.
         unsafe { gpu.kernels().launch_with(gpu.stream(), &name, blocks, (32 * warps as u32, shared), &view) }
+    }
+
+    /// Queues Σq² of the cells of a level, where it is wanted.
+    fn add_squares(&self, gpu: &Gpu, place: &Place, pass: TranslateView, level: usize) -> Result<(), Error> {
+        let cells = place.source_cells[level]..place.source_cells[level + 1];
+        if self.squares.is_empty() || cells.is_empty() {
+            return Ok(());
+        }
+        let view = SquaresView {
+            pass,
+            bodies: place.source_bodies,
+            squares: self.squares.pointer(),
+            first: cells.start,
+            count: cells.len() as u32,
+        };
+        let blocks = cells.len().div_ceil(SQUARES / 32) as u32;
+        // SAFETY: a number for each cell, and all bodies of the leaves that the pass takes.
+        unsafe { gpu.kernels().launch(gpu.stream(), "m2m_squares", blocks, SQUARES as u32, &view) }
     }
 
     fn translate_view(&self, tree: TreeView, tiles: &Tiles) -> TranslateView {

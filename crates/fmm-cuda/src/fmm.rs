@@ -225,7 +225,8 @@ impl Fmm {
                 levels: tree.level_start().len() - 1,
             });
             let place = &self.place(planned);
-            let mut far = Far::<T>::ready(gpu, kept, (order, softened), offsets, settings.tolerance, place)?;
+            let squares = ends.mixed && (settings.guarded().is_some() || settings.errors);
+            let mut far = Far::<T>::ready(gpu, kept, (order, softened), offsets, settings.tolerance, squares, place)?;
             planned.space.as_ref().map_or(Ok(()), |space| far.ready_lattice(space, planned.ternary))?;
             // Tables may have been copied, for which the queue does not wait.
             gpu.settle()?;
@@ -443,6 +444,7 @@ impl Fmm {
             sources: self.cells[from].view(),
             target_tiles: &self.cells[0].tree.tiles,
             source_tiles: &self.cells[from].tree.tiles,
+            source_cells: self.cells[from].tree.level_start(),
             target_leaves: leaves(&self.cells[0]),
             source_leaves: leaves(&self.cells[from]),
             m2l,

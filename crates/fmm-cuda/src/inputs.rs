@@ -21,6 +21,8 @@ pub struct Ends {
     pub largest: f64,
     /// Σ|q| of all columns, to 24 bits: the order in which it was added leaves no trace.
     pub total: f64,
+    /// Whether strengths have both signs.
+    pub mixed: bool,
 }
 
 impl Ends {
@@ -81,6 +83,7 @@ pub struct Inputs {
     targets: Option<usize>,
     largest: f64,
     total: f64,
+    mixed: bool,
     by_size: Vec<usize>,
 }
 
@@ -132,7 +135,7 @@ impl Inputs {
     pub fn order_columns(&mut self, strengths: Strengths, sizes: Vec<f64>) {
         self.by_size = (0..sizes.len()).collect();
         self.by_size.sort_by(|&a, &b| sizes[b].total_cmp(&sizes[a]));
-        self.largest = strengths.largest;
+        (self.largest, self.mixed) = (strengths.largest, strengths.mixed);
         let total = sizes.iter().sum::<f64>();
         self.total = f64::from_bits((total.to_bits() + (1 << 28)) >> 29 << 29);
     }
@@ -171,6 +174,7 @@ impl Inputs {
             targets: self.targets.map(|n| at(&self.place, DevicePointer::null(), n)),
             largest: self.largest,
             total: self.total,
+            mixed: self.mixed,
         }
     }
 

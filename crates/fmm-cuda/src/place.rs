@@ -17,6 +17,8 @@ pub struct Place<'a> {
     pub target_tiles: &'a Tiles,
     /// Cells of the sources.
     pub source_tiles: &'a Tiles,
+    /// First cell of each level of the sources, and one past the last. `[levels + 1]`
+    pub source_cells: &'a [u32],
     /// Leaves of the targets, and how many.
     pub target_leaves: (DevicePointer<u32>, usize),
     /// Leaves of the sources.

@@ -77,6 +77,20 @@ pub fn crystal(cells: usize) -> (Points, Vec<f64>) {
         .unzip()
 }
 
+/// A crystal of `side`³ ions of charge 0.2 where i + j + k is a multiple of 3 and −0.1 elsewhere, 0.3 apart and moved by
+/// up to 5e-5 of that: some cells are symmetric about their centers, so that every other degree of their multipoles is next to
+/// nothing.
+pub fn layered_crystal(side: usize, seed: u64) -> (Points, Vec<f64>) {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let places = (0..side.pow(3)).map(|k| [k % side, k / side % side, k / side / side]);
+    places
+        .map(|k| {
+            let charge = if k.iter().sum::<usize>() % 3 == 0 { 0.2 } else { -0.1 };
+            (k.map(|c| 0.3 * (c as f64 + 1e-4 * (rng.random::<f64>() - 0.5))), charge)
+        })
+        .unzip()
+}
+
 /// The sets of the contract in periodic boxes: name, sides, points, strengths.
 pub fn boxes(n: usize) -> Vec<(&'static str, [f64; 3], Points, Vec<f64>)> {
     let (cube, rectangular) = ([2.0; 3], [4.9163, 4.5981, 3.8869]);

@@ -8,13 +8,38 @@
 use rayon::prelude::*;
 
 use super::schedule::Expansions;
-use super::sorted::by_leaf;
+use super::sorted::{Sorted, by_leaf};
 use crate::error_model::{
-    Interpolated, LOCAL, NEAR, Octants, centers, fall, of_classes, of_pairs, power, rounds_pairs, square,
+    Interpolated, LOCAL, NEAR, Octants, centers, fall, least_of_random, of_classes, of_pairs, power, rounds_pairs,
+    square,
 };
 use crate::expansion::{Expansion, LastDegree};
 use crate::lists::Pair;
 use crate::math::{CollectVec, Real};
+use crate::tree::Tree;
+
+/// Adds up Σq² of some cells, from the bodies of leaves and from the children of others.
+pub fn add_squares<const D: usize>(
+    tree: &Tree<D>,
+    bodies: &Sorted<D>,
+    is_one: impl Fn(usize) -> bool + Sync,
+    squares: &mut [f32],
+) {
+    for level in (0..tree.levels()).rev() {
+        let cells = tree.level(level);
+        let (here, below) = squares[cells.start..].split_at_mut(cells.len());
+        here.par_iter_mut().enumerate().with_min_len(64).filter(|(k, _)| is_one(cells.start + k)).for_each(
+            |(k, sum)| {
+                let cell = cells.start + k;
+                *sum = if tree.is_leaf(cell) {
+                    bodies.total_square(tree.body_range(cell)) as f32
+                } else {
+                    tree.child_range(cell).map(|child| below[child - cells.end]).sum()
+                };
+            },
+        );
+    }
+}
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
     /// The estimated square of the error of the field at each target, in the order of the tree, with
@@ -25,8 +50,10 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         let last = LastDegree::new(family, p);
         let (targets, sources, space) = (&self.plan.targets, self.plan.source_tree(), &self.plan.geometry.space);
         let of_local = self.norms(&last, &last.local, self.locals);
-        let of_multipole = self.norms(&last, &last.multipole, self.multipoles);
+        let mut of_multipole = self.norms(&last, &last.multipole, self.multipoles);
         let (classes, aspect) = (self.plan.geometry.classes, space.aspect());
+        let least = least_of_random(aspect, p) as f32;
+        of_multipole.iter_mut().zip(self.squares).for_each(|(norm, square)| *norm = norm.max(least * square));
         let ((by_class, class_unit), corners) = (of_classes(classes, p), centers(aspect));
         let levels = targets.level_of();
         let root = targets.half(0);
@@ -76,7 +103,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
             });
         }
         let source_levels = sources.level_of();
-        let rounded = rounds_pairs(self.plan.choice.precision, tolerance);
+        let rounded = rounds_pairs(self.plan.choice.precision, tolerance, !self.squares.is_empty());
         let sizes = if rounded { self.sizes() } else { vec![] };
         let mut out = vec![0.0; targets.order.len()];
         let leaves = targets.leaves.iter().map(|&l| (l as usize, targets.count(l as usize)));

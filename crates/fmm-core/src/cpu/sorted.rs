@@ -73,6 +73,11 @@ impl<const D: usize> Sorted<D> {
         self.q[self.range(range)].iter().sum()
     }
 
+    /// The sum of the squares of the strengths of a run of bodies.
+    pub fn total_square(&self, range: Range<usize>) -> f64 {
+        self.q[self.range(range)].iter().map(|q| q * q).sum()
+    }
+
     /// The sum of the sizes of the strengths of a run of bodies.
     pub fn total_size(&self, range: Range<usize>) -> f64 {
         self.q[self.range(range)].iter().map(|q| q.abs()).sum()

@@ -85,23 +85,24 @@ impl Requests {
         Gathered { runs: joined(runs), bodies, received }
     }
 
-    /// Completes the multipoles of the part, in which each rank has computed its own. Returns the bytes that have come.
-    pub fn multipoles<T: Real>(&self, comm: &dyn Comm, part: &Part, cuts: &Cuts, multipoles: &mut [T]) -> usize {
-        let n = multipoles.len() / part.origin.len();
-        let of = |cells: &mut dyn Iterator<Item = u32>, multipoles: &[T]| -> Vec<T> {
-            cells.flat_map(|c| multipoles[c as usize * n..(c as usize + 1) * n].iter().copied()).collect()
+    /// Completes what the cells of the part have, multipoles or single numbers, in which each rank has computed those of its own
+    /// cells. Returns the bytes that have come.
+    pub fn complete<T: Real>(&self, comm: &dyn Comm, part: &Part, cuts: &Cuts, of_cells: &mut [T]) -> usize {
+        let n = of_cells.len() / part.origin.len();
+        let of = |cells: &mut dyn Iterator<Item = u32>, of_cells: &[T]| -> Vec<T> {
+            cells.flat_map(|c| of_cells[c as usize * n..(c as usize + 1) * n].iter().copied()).collect()
         };
         let rank = comm.rank() as u32;
         let mut mine = part.branches.iter().zip(&cuts.owner).filter(|(_, owner)| **owner == rank).map(|(&c, _)| c);
-        let branches: Vec<T> = gathered(comm, &of(&mut mine, multipoles));
-        let to: Vec<Vec<T>> = self.asked.iter().map(|cells| of(&mut cells.iter().copied(), multipoles)).collect();
+        let branches: Vec<T> = gathered(comm, &of(&mut mine, of_cells));
+        let to: Vec<Vec<T>> = self.asked.iter().map(|cells| of(&mut cells.iter().copied(), of_cells)).collect();
         let from = exchanged(comm, &to);
         let received = std::iter::once((&part.branches, &branches)).chain(self.wanted.iter().zip(&from));
         let mut bytes = 0;
         for (cells, values) in received {
             bytes += size_of_val(&values[..]);
             for (&cell, values) in cells.iter().zip(values.chunks_exact(n)) {
-                multipoles[cell as usize * n..(cell as usize + 1) * n].copy_from_slice(values);
+                of_cells[cell as usize * n..(cell as usize + 1) * n].copy_from_slice(values);
             }
         }
         bytes

@@ -105,13 +105,18 @@ impl<'a> Home<'a> {
         let own: Vec<[f64; 3]> = self.position.iter().skip(skipped).step_by(step).copied().collect();
         let spread = Spread::of_sample(&gathered(comm, &own), step, cube);
         let Strengths { largest, smallest, .. } = Strengths::of_column(self.strength);
+        let mut ends = [largest, -smallest];
+        comm.max(&mut ends);
+        let strengths = Strengths { mixed: self.is_mixed(comm), largest: ends[0], smallest: -ends[1] };
+        Problem::new(self.count, self.count, strengths, &spread, cube)
+    }
+
+    /// Whether the particles have both signs.
+    pub fn is_mixed(&self, comm: &dyn Comm) -> bool {
         let any = |sign: fn(&f64) -> bool| u64::from(self.strength.iter().any(sign));
         let mut signs = [any(|q| *q > 0.0), any(|q| *q < 0.0)];
         comm.sum(&mut signs);
-        let mut ends = [largest, -smallest];
-        comm.max(&mut ends);
-        let strengths = Strengths { mixed: signs.iter().all(|&s| s > 0), largest: ends[0], smallest: -ends[1] };
-        Problem::new(self.count, self.count, strengths, &spread, cube)
+        signs.iter().all(|&s| s > 0)
     }
 
     /// The units of all particles, in which squares of forces are numbers.

@@ -7,6 +7,7 @@ use super::part::{Part, Pieces};
 use super::work;
 use crate::accuracy;
 use crate::comm::{self, Comm, exchanged};
+use crate::cpu::error_field::add_squares;
 use crate::cpu::evaluate::sum;
 use crate::cpu::points::Summed;
 use crate::cpu::schedule::{Bodies, execute_sorted};
@@ -114,7 +115,18 @@ impl Planned {
         });
         let scale = home.units(comm).strength;
         let runs = gathered.runs.iter().map(|&[start, end]| start..end);
-        let bodies = Bodies::from((Sorted::of_runs(&gathered.bodies, scale, runs), scale));
+        let sorted = Sorted::of_runs(&gathered.bodies, scale, runs);
+        let mut squares = vec![];
+        if home.is_mixed(comm) {
+            times.time_more(Stage::Tree, || {
+                let (tree, shared) = (&plan.targets, |cell: usize| part.shared[cell]);
+                squares.resize(tree.len(), 0.0);
+                add_squares(tree, &sorted, |cell| tree.owns(cell) && !shared(cell), &mut squares);
+                requests.complete(comm, &part, &owned.cuts, &mut squares);
+                add_squares(tree, &sorted, shared, &mut squares);
+            });
+        }
+        let bodies = Bodies::of_part(sorted, scale, squares);
         let traffic = Traffic {
             cells: part.received,
             cell_bytes: part.received * Part::CELL_BYTES,
@@ -136,7 +148,7 @@ impl Planned {
     ) -> impl FnMut(Stage, &mut [T], &[T], &[Sum<3>]) + 'a {
         move |stage, multipoles, _, _| {
             if stage == Stage::M2M {
-                *bytes = self.requests.multipoles(comm, &self.part, &self.owned.cuts, multipoles);
+                *bytes = self.requests.complete(comm, &self.part, &self.owned.cuts, multipoles);
             }
         }
     }

@@ -124,6 +124,22 @@ pub struct TranslateView {
     pub bounds: [u32; BOUNDS],
 }
 
+/// Σq² of the cells of a level.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct SquaresView {
+    /// The tree, and which cells M2M takes.
+    pub pass: TranslateView,
+    /// In the order of the tree. `[sources]`
+    pub bodies: ReadOnly<Body>,
+    /// Those of the level are set, from those of the level below. `[cells]`
+    pub squares: DevicePointer<f32>,
+    /// First cell of the level.
+    pub first: u32,
+    /// Its cells.
+    pub count: u32,
+}
+
 /// Cartesian expansions: bodies to expansions and expansions to bodies.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]

@@ -33,6 +33,8 @@ pub struct ErrorView {
     pub multipoles: ReadOnly<F32OrF64>,
     /// `[target cells][coefficients]`; null where no local expansion is used.
     pub locals: ReadOnly<F32OrF64>,
+    /// Σq² of scaled strengths; null where all have one sign. `[source cells]`
+    pub strength_squares: ReadOnly<f32>,
     /// Of the coefficients of the last degree, in multipoles and in local expansions. `[2][width]`
     pub weights: ReadOnly<f64>,
     /// What multipoles lose at the octants of targets, in units of `class_unit`: the upper halves of two floats a number.
@@ -56,6 +58,8 @@ pub struct ErrorView {
     pub class_unit: f64,
     /// What a local expansion counts.
     pub local: f64,
+    /// The least that the last degree of a multipole counts for each unit of Σq².
+    pub least_of_random: f64,
     /// Half sides of a leaf within which multipoles are looked at from each target.
     pub near: f64,
     /// The part of the largest octant that each counts at least.

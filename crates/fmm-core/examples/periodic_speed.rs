@@ -1,5 +1,5 @@
 //! Times of whole sums in a periodic box with their errors:
-//! `box_speed N ions|random THREADS [METHOD] TOLERANCE...`; a method (`auto` until one is named) holds
+//! `periodic_speed N ions|random THREADS [METHOD] TOLERANCE...`; a method (`auto` until one is named) holds
 //! for the tolerances after it.
 //!
 //! Ions are up to a quarter of a spacing from the places of rock salt. The least of four repetitions,
@@ -16,7 +16,7 @@ const METHODS: [Method; 4] = [Method::Auto, Method::Direct, Method::Fmm, Method:
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [n, set, threads, words @ ..] = &arguments[..] else {
-        eprintln!("usage: box_speed N ions|random THREADS [METHOD] TOLERANCE...");
+        eprintln!("usage: periodic_speed N ions|random THREADS [METHOD] TOLERANCE...");
         std::process::exit(2);
     };
     let cells = (n.parse::<f64>().expect("a number of ions") / 8.0).cbrt().round() as usize;
