@@ -59,11 +59,12 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
     if let (Some(cell), true) = (settings.boundary.periodic(), auto) {
         let others = accuracy::choose(settings, problem.with_mesh(None))?;
         let ewald = others.method == Method::Direct;
-        let time = if ewald { ewald_time(problem) } else { expansion_time(&others, problem) };
+        let crowding = accuracy::crowding_in(cell, &problem);
+        let time = if ewald { ewald_time(problem) } else { expansion_time(&others, problem, crowding) };
         let meshed = accuracy::cheaper_mesh(settings, problem, others.precision, settings.tolerance, time);
         let points = meshed.and_then(|mesh| mesh_points(cell, &problem, &mesh));
-        let serves = ewald || accuracy::crowding_in(cell, &problem) <= MOST_CROWDED;
-        if serves && !fixed && points.is_some_and(|points| points.iter().all(|&n| n <= MOST_LINE[usize::from(ewald)])) {
+        let serves = ewald || crowding <= MOST_CROWDED;
+        if serves && !fixed && points.is_some_and(|points| points.iter().all(|&n| n <= MOST_LINE)) {
             return Ok(with(Method::Mesh));
         }
         if ewald {
@@ -92,13 +93,12 @@ pub const MESH: Rates = Rates {
     fixed: 1.5e5,
 };
 
-/// The most points along a side of a mesh that is chosen where expansions are the other choice, and
-/// where Ewald's sum is, which takes tens of times as long: a block transforms 1,024 in double
-/// precision, and the guard may ask for a smaller error.
-const MOST_LINE: [usize; 2] = [512, 768];
+/// The most points along a side of a mesh that is chosen: a block transforms 1,024 in double precision, and the guard
+/// may ask for a smaller error.
+const MOST_LINE: usize = 768;
 
 /// Sets that are more crowded than this stay with expansions where these serve: the time of a mesh
-/// was measured up to a droplet of 1e5 ions, 122 times as dense as if it filled its box
+/// was measured in droplets of 1e4 to 1e6 ions, 122 times as dense as if they filled their box
 /// (docs/performance.md).
 const MOST_CROWDED: f64 = 150.0;
 
@@ -114,12 +114,16 @@ fn ewald_time(problem: Problem) -> f64 {
     (5.0 * (problem.sources.max(problem.targets) as f64).powf(1.5)).max(1e6)
 }
 
+/// Sets of more than this crowding take as much longer by expansions.
+const CROWDED: (f64, f64) = (16.0, 1.8);
+
 /// Nanoseconds of a sum over all images by expansions on the same, at least: 1e5 ions, in a crystal
-/// or a droplet, took 3.5 and 4.7 ms at 1e-3, 7.7 and 13 at 1e-5, and 55 at 1e-6 (docs/performance.md).
-fn expansion_time(choice: &Choice, problem: Problem) -> f64 {
+/// or a droplet, took 3.5 and 4.8 ms at 1e-3, 7.8 and 13 at 1e-5; 1e6 in a droplet 17 and 93 (docs/performance.md).
+fn expansion_time(choice: &Choice, problem: Problem, crowding: f64) -> f64 {
     let order = choice.order.map_or(0.0, |p| p as f64);
     let slower = if choice.precision == Precision::F64 { 4.0 } else { 1.0 };
-    2.5e6 + slower * (1.5 + 0.045 * order * order) * problem.sources.max(problem.targets) as f64
+    let crowded = if crowding > CROWDED.0 { CROWDED.1 } else { 1.0 };
+    crowded * (2.5e6 + slower * (1.5 + 0.045 * order * order) * problem.sources.max(problem.targets) as f64)
 }
 
 /// Nanoseconds of a sum by expansions in open space on the same, at least, by its tolerance and the

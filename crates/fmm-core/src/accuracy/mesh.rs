@@ -113,7 +113,7 @@ pub fn cheaper_mesh(
 /// A mesh that is chosen has at most so many points, and so many more for each body: in thin boxes it has the points of
 /// a window across, however thin they are.
 const FEW_POINTS: f64 = 1e6;
-const POINTS: f64 = 100.0;
+const POINTS: f64 = 150.0;
 
 /// The most points of any mesh: its functions take 4 GB in double precision.
 const MOST_POINTS: f64 = 1.3e8;
