@@ -45,6 +45,11 @@ const COARSE: [f64; 2] = [1e-4, 1e-3];
 /// charges half as large.
 pub const OF_PAIRS: f64 = 0.25 * (f32::EPSILON as f64) * (f32::EPSILON as f64);
 
+/// From so many tolerances on an estimated relative error is doubted: errors count relative to a thousandth of the
+/// largest term at least, and where forces cancel, as in the middle of a molecule, this is far more than the force. The
+/// terms of the bodies of the same leaf then say so: a target whose error counts nothing is not to be drawn for another.
+pub const DOUBTED: f64 = 2.0;
+
 /// The largest relative error that is predicted, in tolerances. Where forces cancel errors count
 /// relative to a thousandth of the largest term, which nobody knows before the direct sum, and no
 /// target that feels nothing at all is to take the sample for itself.

@@ -182,7 +182,7 @@ fn square_of(bin: usize) -> f64 {
 }
 
 /// The square of the part of its largest term that a vector has at least.
-pub(crate) const FLOOR: f64 = 1e-6;
+pub const FLOOR: f64 = 1e-6;
 
 impl Sample {
     /// The errors of vectors `found` at the sample's targets, one by one, where `exact` holds the

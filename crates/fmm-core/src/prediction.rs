@@ -5,10 +5,26 @@ use rayon::prelude::*;
 
 use crate::comm::{self, Comm};
 use crate::error_model::LARGEST;
-use crate::guard::{BINS, Look, Norms, Sample, bin_of};
+use crate::guard::{BINS, FLOOR, Look, Norms, Sample, bin_of};
 use crate::math::CollectVec;
 use crate::math::blocked::{added, blocks};
 use crate::math::scale::{larger, power_of_two_below};
+
+/// A sum that has a vector with an error.
+pub trait HasVector<const R: usize>: Sync {
+    /// That vector.
+    fn vector(&self) -> [f64; R];
+}
+
+impl<const R: usize> HasVector<R> for [f64; R] {
+    fn vector(&self) -> [f64; R] {
+        *self
+    }
+}
+
+/// Targets that one task looks at, and those of them that do not wait for one another.
+const BLOCK: usize = 4096;
+const LANES: usize = 4;
 
 /// Relative errors of direct sums by rounding, in spacings of numbers next to 1.
 const DIRECT: f64 = 4.0;
@@ -20,18 +36,18 @@ pub struct Prediction<'a, S, const R: usize> {
     pub comm: &'a dyn Comm,
     /// What was summed. `[targets]`
     pub sums: &'a [S],
-    /// The vector of a sum.
-    pub vector: fn(&S) -> [f64; R],
     /// The estimated sizes of the errors by truncation, and by rounding where vectors are small next to their terms;
     /// empty if no expansion was used. `[targets]`
     pub error: &'a [f64],
+    /// The sizes of the largest terms of the vectors as far as they are known, or less; empty if none is. `[targets]`
+    pub largest_term: &'a [f64],
     /// The spacing of numbers next to 1 in the precision of the sums.
     pub epsilon: f64,
     /// Whether the tolerance bounds the rms of relative errors as well as L2.
     pub relative: bool,
 }
 
-impl<S: Sync, const R: usize> Prediction<'_, S, R> {
+impl<S: HasVector<R>, const R: usize> Prediction<'_, S, R> {
     /// The targets that the guard sums directly, drawn by their predicted errors.
     pub fn sample(&self, tolerance: f64, look: Look) -> Sample {
         Sample::predicted(self.comm, look.size(self.targets()), &self.squares(tolerance))
@@ -83,7 +99,7 @@ impl<S: Sync, const R: usize> Prediction<'_, S, R> {
     /// measured, with rounding added. Without expansions all are this part of the vector.
     pub fn calibrated(&self, l2: f64) -> Vec<f64> {
         let (scale, epsilon) = (self.scale(), self.epsilon);
-        let sizes = self.sums.par_iter().map(|s| square(&(self.vector)(s), scale).sqrt() / scale);
+        let sizes = self.sums.par_iter().map(|s| square(&s.vector(), scale).sqrt() / scale);
         if !self.is_estimated() {
             return sizes.map(|a| l2.max(DIRECT * epsilon) * a).collect_vec();
         }
@@ -105,10 +121,11 @@ impl<S: Sync, const R: usize> Prediction<'_, S, R> {
         let rounding = self.epsilon.powi(2);
         let everywhere = if !self.is_estimated() { rounding * self.mean_square(scale) } else { 0.0 };
         let of_target = |(i, sum): (usize, &S)| {
-            let a2 = square(&(self.vector)(sum), scale);
+            let a2 = square(&sum.vector(), scale);
             // A target that was summed again has no more than rounding left.
             let e2 = self.error.get(i).map_or(everywhere, |e| (e * scale).powi(2)) + rounding * a2;
-            let of_vector = if e2 > 0.0 { (e2 / a2).min(largest) } else { 0.0 };
+            let floor2 = self.largest_term.get(i).map_or(0.0, |term| FLOOR * (term * scale).powi(2));
+            let of_vector = if e2 > 0.0 { (e2 / larger(a2, floor2)).min(largest) } else { 0.0 };
             [if self.relative { of_vector } else { e2 }, e2]
         };
         self.sums.par_iter().enumerate().map(of_target).collect_vec()
@@ -116,16 +133,24 @@ impl<S: Sync, const R: usize> Prediction<'_, S, R> {
 
     /// The mean square of the vectors, whose components are multiplied by `scale`.
     fn mean_square(&self, scale: f64) -> f64 {
-        let own = blocks(self.sums.len(), |i| [square(&(self.vector)(&self.sums[i]), scale)]);
+        let own = blocks(self.sums.len(), |i| [square(&self.sums[i].vector(), scale)]);
         let [squares] = added(comm::gathered(self.comm, &own));
         squares / self.targets().max(1) as f64
     }
 
     /// What brings the largest component of the vectors near one.
     fn scale(&self) -> f64 {
-        // The components of a vector first: each target waits for the one before it a single time.
-        let largest = |m: f64, s: &S| larger(m, (self.vector)(s).iter().fold(0.0, |m, c| larger(m, c.abs())));
-        let own = self.sums.par_iter().fold(|| 0.0, largest).reduce(|| 0.0, larger);
+        // Of several lanes, none of which waits for another.
+        let of_block = |block: &[S]| {
+            let mut most = [[0.0; R]; LANES];
+            for row in block.chunks(LANES) {
+                for (most, sum) in most.iter_mut().zip(row) {
+                    most.iter_mut().zip(sum.vector()).for_each(|(m, c)| *m = larger(*m, c.abs()));
+                }
+            }
+            most.as_flattened().iter().copied().fold(0.0, larger)
+        };
+        let own = self.sums.par_chunks(BLOCK).map(of_block).reduce(|| 0.0, larger);
         power_of_two_below(1.0 / comm::max(self.comm, own))
     }
 }

@@ -3,10 +3,10 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::error_model::{
-    LARGEST, LEAST, LOCAL, NEAR, OF_PAIRS, epsilon_of_terms, least_of_random, of_classes, rounds_pairs,
+    DOUBTED, LARGEST, LEAST, LOCAL, NEAR, OF_PAIRS, epsilon_of_terms, least_of_random, of_classes, rounds_pairs,
 };
 use fmm_core::expansion::LastDegree;
-use fmm_core::guard::{EVEN, ROUNDS};
+use fmm_core::guard::{EVEN, FLOOR, ROUNDS};
 use fmm_core::lists::Classes;
 use fmm_core::{Error, Family, Precision};
 
@@ -59,6 +59,8 @@ pub struct Described {
     pub classes: Classes<3>,
     /// The tolerance that is to be kept.
     pub tolerance: f64,
+    /// Beyond this distance terms are those of point charges.
+    pub reach: f64,
     /// Σ|q| in open space; infinite in a box.
     pub total: f64,
     /// Whether local expansions have been summed.
@@ -77,7 +79,7 @@ impl Predicted {
         targets: usize,
         about: Described,
     ) -> Self {
-        let Described { root, aspect, family, order, precision, classes, tolerance, total, locals, distributed } =
+        let Described { root, aspect, family, order, precision, classes, tolerance, reach, total, locals, distributed } =
             about;
         let (epsilon, of_terms) = (precision.epsilon(), epsilon_of_terms(precision));
         let last = LastDegree::new(family, order);
@@ -116,12 +118,16 @@ impl Predicted {
             rounding: epsilon * epsilon,
             per_potential: if total > 0.0 { of_terms / epsilon / total } else { 0.0 },
             of_pairs: OF_PAIRS,
+            floor: FLOOR,
+            doubted: (DOUBTED * tolerance).powi(2),
+            reach2: reach * reach,
             largest: (LARGEST * tolerance).powi(2),
             leaf_count: place.target_leaves.1 as u32,
             order: order as u32,
             coefficients: (far.multipoles.len() / cells[0].max(1)) as u32,
             first: last.places.start as u32,
             width: last.places.len() as u32,
+            same: u32::from(place.same),
             has_m2l: u32::from(place.pairs[0] > 0),
             has_m2p: u32::from(place.pairs[1] > 0),
         };

@@ -294,7 +294,7 @@ impl Fmm {
 
     /// The last sum for its error field, which is to keep `tolerance`; none of direct sums.
     pub fn predicted(&self, tolerance: f64) -> Option<Predicted> {
-        let Last { planned, total, .. } = self.last.as_ref()?;
+        let Last { planned, softening, total, .. } = self.last.as_ref()?;
         let (family, order) = (planned.choice.expansion?, planned.choice.order?);
         let (place, tree) = (self.place(planned), &self.cells[0].tree);
         let cells = |cells: &Cells| cells.tree.level_start().last().map_or(0, |&end| end as usize);
@@ -308,6 +308,7 @@ impl Fmm {
             precision: planned.choice.precision,
             classes: planned.classes,
             tolerance,
+            reach: softening.newtonian_beyond(0.0),
             total: if planned.space.is_none() { *total } else { f64::INFINITY },
             locals: planned.space.is_some() || planned.choice.method == Method::Fmm,
             distributed: tree.is_divided() && !self.whole,

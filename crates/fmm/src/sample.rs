@@ -52,7 +52,7 @@ impl Sample {
             return Sample::even(n, size);
         }
         // Estimates include rounding.
-        let squares = Prediction { comm: &Solo, sums: field, vector: |a| *a, error, epsilon: 0.0, relative: true }
+        let squares = Prediction { comm: &Solo, sums: field, error, largest_term: &[], epsilon: 0.0, relative: true }
             .squares(tolerance);
         let Some(drawn) = guard::Sample::draw(&Solo, size, &squares) else { return Sample::even(n, size) };
         let (mut targets, mut draws): (Vec<usize>, Vec<Draws>) = (vec![], vec![]);

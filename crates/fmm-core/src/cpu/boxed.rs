@@ -50,7 +50,15 @@ impl InBox {
         let ewald::Sums { potential, field, .. } = times.time_more(Stage::P2P, || exact.sums(at));
         let hessian = if hessian { times.time_more(Stage::P2P, || exact.hessians(at).hessian) } else { vec![] };
         let coincident_pairs = times.time_more(Stage::P2P, || coincident_pairs(&self.sources));
-        Summed { hessian, potential, field, coincident_pairs, error: vec![], epsilon: f64::EPSILON }
+        Summed {
+            hessian,
+            potential,
+            field,
+            coincident_pairs,
+            error: vec![],
+            largest_term: vec![],
+            epsilon: f64::EPSILON,
+        }
     }
 
     /// The sum with a mesh at all targets, with the choice's order and cut-off.
@@ -67,7 +75,15 @@ impl InBox {
         // The same everywhere; what a sample finds scales it.
         let largest = field.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs()));
         let error = vec![tolerance * largest; field.len()];
-        Summed { hessian: vec![], potential, field, coincident_pairs, error, epsilon: choice.precision.epsilon() }
+        Summed {
+            hessian: vec![],
+            potential,
+            field,
+            coincident_pairs,
+            error,
+            largest_term: vec![],
+            epsilon: choice.precision.epsilon(),
+        }
     }
 
     /// Adds what is not harmonic of tin foil's potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), and the

@@ -5,13 +5,16 @@
 //! is one number a pair of cells and octant of the target cell: the squared norm of the source times
 //! a factor of the offset. That is a few operations a pair of cells and a target.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::schedule::Expansions;
 use super::sorted::{Sorted, by_leaf};
+use crate::Settings;
 use crate::error_model::{
-    Interpolated, LOCAL, NEAR, Octants, centers, fall, least_of_random, of_classes, of_pairs, power, rounds_pairs,
-    square,
+    DOUBTED, Interpolated, LOCAL, NEAR, Octants, centers, fall, least_of_random, of_classes, of_pairs, power,
+    rounds_pairs, square,
 };
 use crate::expansion::{Expansion, LastDegree};
 use crate::lists::Pair;
@@ -42,10 +45,10 @@ pub fn add_squares<const D: usize>(
 }
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
-    /// The estimated square of the error of the field at each target, in the order of the tree, with
-    /// the strengths of the expansions and half the side of the root for a unit of length. Empty if
-    /// no expansion was used. The tolerance is that of the sum.
-    pub fn squared_errors(&self, tolerance: f64) -> Vec<f64> {
+    /// The estimated square of the error of the field at each target, in the order of the tree, and where it is
+    /// [doubted](DOUBTED) that of the largest term of its leaf, or else 0; both with the strengths of the expansions and half
+    /// the side of the root for a unit of length. Empty if no expansion was used.
+    pub fn squared_errors(&self, settings: &Settings) -> Vec<[f64; 2]> {
         let (Some(p), Some(family)) = (self.plan.choice.order, self.plan.choice.expansion) else { return vec![] };
         let last = LastDegree::new(family, p);
         let (targets, sources, space) = (&self.plan.targets, self.plan.source_tree(), &self.plan.geometry.space);
@@ -103,9 +106,12 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
             });
         }
         let source_levels = sources.level_of();
-        let rounded = rounds_pairs(self.plan.choice.precision, tolerance, !self.squares.is_empty());
+        let rounded = rounds_pairs(self.plan.choice.precision, settings.tolerance, !self.squares.is_empty());
         let sizes = if rounded { self.sizes() } else { vec![] };
-        let mut out = vec![0.0; targets.order.len()];
+        let doubted = (DOUBTED * settings.tolerance).powi(2);
+        // Beyond this distance terms are those of point charges.
+        let (reach, owned) = (settings.softening.newtonian_beyond(0.0), targets.owned().start as usize);
+        let mut out = vec![[0.0; 2]; targets.order.len()];
         let leaves = targets.leaves.iter().map(|&l| (l as usize, targets.count(l as usize)));
         by_leaf(&mut out, leaves).into_par_iter().with_min_len(16).for_each(|(leaf, out)| {
             let level = levels[leaf] as usize;
@@ -119,7 +125,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let at = |x: [f64; 3]| strength * fall([0, 1, 2].map(|d| (x[d] - c[d]) * scale), p);
                 if square(&[0, 1, 2].map(|d| center[d] - c[d])) < (NEAR * half).powi(2) {
                     for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {
-                        *out += at(self.bodies[0].position(i));
+                        out[0] += at(self.bodies[0].position(i));
                     }
                 } else {
                     (0..8).for_each(|o| octants[o] += at([0, 1, 2].map(|d| center[d] + half * corners[o][d])));
@@ -140,10 +146,25 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
             for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {
                 let x = self.bodies[0].position(i);
                 let at = [0, 1, 2].map(|d| (x[d] - center[d]) * scale);
-                *out += between.at([0, 1, 2].map(|d| at[d] * to_cube[d])) + own * power(square(&at), p);
+                out[0] += between.at([0, 1, 2].map(|d| at[d] * to_cube[d])) + own * power(square(&at), p);
+                let field = square(&self.sums[i - owned].field) * power(root, 4);
+                if self.plan.sources.is_none() && out[0] > doubted * field {
+                    out[1] = self.largest_term(i, targets.body_range(leaf), reach) * power(root, 4);
+                }
             }
         });
         out
+    }
+
+    /// The square of the largest term of the field at a body, of those of `others` that are farther away than `reach`.
+    fn largest_term(&self, target: usize, others: Range<usize>, reach: f64) -> f64 {
+        let x = self.bodies[0].position(target);
+        let term = |other: usize| {
+            let at = self.bodies[0].position(other);
+            let r2 = square(&[0, 1, 2].map(|d| x[d] - at[d]));
+            if r2 > reach * reach { (self.bodies[0].strength(other) / r2).powi(2) } else { 0.0 }
+        };
+        others.map(term).fold(0.0, f64::max)
     }
 
     /// Σ|q| of the cells whose bodies targets meet one by one.

@@ -328,18 +328,18 @@ impl Summed {
             let rescale = bodies.scale * root * root;
             let epsilon = plan.choice.precision.epsilon();
             let of_terms = error_model::epsilon_of_terms(plan.choice.precision);
-            let error = if squared_errors.is_empty() {
-                vec![]
-            } else {
+            let (mut error, mut largest_term) = (vec![], vec![]);
+            if !squared_errors.is_empty() {
                 let per_potential = error_model::per_potential(settings.boundary, strengths);
                 let of_target = |(i, &k): (usize, &u32)| {
+                    let [squared, largest] = squared_errors[k as usize];
                     let rounding = error_model::rounding(of_terms, per_potential, potential[i]);
-                    error_model::with_rounding(squared_errors[k as usize], rescale, rounding)
+                    (error_model::with_rounding(squared, rescale, rounding), largest.sqrt() / rescale)
                 };
-                place.par_iter().enumerate().map(of_target).collect_vec()
-            };
+                place.par_iter().enumerate().map(of_target).unzip_into_vecs(&mut error, &mut largest_term);
+            }
             let coincident_pairs = plan.source_tree().coincident_pairs;
-            Summed { potential, field, hessian, error, epsilon, coincident_pairs }
+            Summed { potential, field, hessian, error, largest_term, epsilon, coincident_pairs }
         })
     }
 }
@@ -354,8 +354,8 @@ fn places(order: &[u32]) -> Vec<u32> {
 
 /// What is computed from the expansions in addition to the sums, in the order of the target tree.
 pub(crate) struct Finished {
-    /// Squares of the errors of the field, with scaled strengths.
-    pub squared_errors: Vec<f64>,
+    /// See [`Expansions::squared_errors`].
+    pub squared_errors: Vec<[f64; 2]>,
     /// Empty unless it is asked for.
     hessian: Vec<[f64; 6]>,
 }
@@ -423,7 +423,7 @@ fn finish<T: Real, E: Expansion<T, 3>, N: Expansion<T, 3>>(
     }
     let wanted = settings.guarded().is_some() || settings.errors;
     let squared_errors =
-        if wanted { times.time_more(Stage::Guard, || executed.squared_errors(settings.tolerance)) } else { vec![] };
+        if wanted { times.time_more(Stage::Guard, || executed.squared_errors(settings)) } else { vec![] };
     let mut hessian = next.map_or(vec![], |next| executed.hessian(settings.softening, next, times));
     hessian.par_iter_mut().flatten().for_each(|h| *h *= unscale);
     Finished { squared_errors, hessian }

@@ -31,6 +31,8 @@ pub(crate) struct Summed {
     /// [`error_field`](super::error_field), and by rounding where forces cancel. Empty if
     /// no expansion was used, or if it is not asked for.
     pub error: Vec<f64>,
+    /// The largest term that is known of a doubted target, 0 of others. Empty where it is not looked for.
+    pub largest_term: Vec<f64>,
     /// The spacing of numbers next to 1 in the precision of the sum.
     pub epsilon: f64,
 }
@@ -43,7 +45,7 @@ impl Summed {
 
     /// The same where the ranks of `comm` have the other targets.
     pub fn prediction_on<'a>(&'a self, comm: &'a dyn Comm) -> Prediction<'a, [f64; 3], 3> {
-        let Summed { field, error, epsilon, .. } = self;
-        Prediction { comm, sums: field, vector: |a| *a, error, epsilon: *epsilon, relative: true }
+        let Summed { field, error, largest_term, epsilon, .. } = self;
+        Prediction { comm, sums: field, error, largest_term, epsilon: *epsilon, relative: true }
     }
 }

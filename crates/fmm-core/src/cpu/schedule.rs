@@ -56,6 +56,8 @@ pub struct Expansions<'a, T, E, const D: usize> {
     pub locals: &'a [T],
     /// Targets and sources.
     pub bodies: [&'a Sorted<D>; 2],
+    /// The sums, in the order of the targets' tree.
+    pub sums: &'a [Sum<D>],
     /// See [`Bodies`].
     pub squares: &'a [f32],
 }
@@ -140,7 +142,8 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
         }
     }
     let (multipoles, locals) = (&multipoles[..], &locals[..]);
-    let executed = Expansions { expansion, plan, multipoles, locals, bodies: [at, sorted], squares: &bodies.squares };
+    let executed =
+        Expansions { expansion, plan, multipoles, locals, bodies: [at, sorted], sums: &out, squares: &bodies.squares };
     let finished = finish(&executed, times);
     let unscale = 1.0 / bodies.scale;
     out.par_iter_mut().for_each(|s| {

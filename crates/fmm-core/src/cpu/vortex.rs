@@ -23,7 +23,7 @@ pub(super) fn velocity(mut columns: impl Iterator<Item = Summed>) -> Summed {
     }
     let part = (2.0f64 / 3.0).sqrt() / FOUR_PI;
     total.error.iter_mut().for_each(|e| *e *= part);
-    Summed { field: velocity, ..total }
+    Summed { field: velocity, largest_term: vec![], ..total }
 }
 
 /// −1/(4π) E × (unit vector k), the part of the velocity that ω_k with the field E makes.

@@ -156,7 +156,7 @@ impl Sample {
             let b = earlier + b;
             let (mut reached, mut taken, end) = (starts[b], before(b), before(b + 1));
             let last = block.clone().rev().find(|&i| !is_certain(i));
-            let mut drawn = vec![];
+            let (mut drawn, mut place) = (vec![], place_of(taken));
             for i in block.clone() {
                 if is_certain(i) {
                     drawn.push(Drawn { target: i, weight, certain: true });
@@ -164,11 +164,16 @@ impl Sample {
                 }
                 let often = draws.of(&squares[i]);
                 reached += often;
-                let next = if Some(i) == last { end } else { passed(reached).min(end) };
+                let is_last = Some(i) == last;
+                if !(is_last || reached - taken as f64 > place) {
+                    continue;
+                }
+                let next = if is_last { end } else { passed(reached).min(end) };
                 // A target that is drawn several times counts as often.
                 let one = Drawn { target: i, weight: weight / often, certain: false };
                 drawn.extend((taken..next).map(|_| one));
                 taken = next.max(taken);
+                place = place_of(taken);
             }
             drawn
         };
@@ -198,12 +203,16 @@ impl Sample {
     }
 }
 
-/// The draws that are passed at a place of the drawing, where each has an equal part of length 1. It
-/// lies anywhere in its part: equal steps could follow the rows of a lattice, and miss or meet the
-/// same targets of each.
+/// The draws that are passed at a place of the drawing, where each has an equal part of length 1.
 fn passed(reached: f64) -> usize {
     let draw = reached as usize;
-    draw + usize::from(reached - draw as f64 > mix(draw as u64) as f64 / 2f64.powi(64))
+    draw + usize::from(reached - draw as f64 > place_of(draw))
+}
+
+/// Where a draw lies in its part, anywhere in it: equal steps could follow the rows of a lattice, and miss or meet the
+/// same targets of each.
+fn place_of(draw: usize) -> f64 {
+    mix(draw as u64) as f64 / 2f64.powi(64)
 }
 
 /// From one target of a sample of about `size` of `count` to the next, about.

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::{Plan, Pyramid, Request};
 use crate::math::CollectVec;
+use crate::prediction::HasVector;
 
 /// Potential (log only) and G = Σ Γ/(z − z_j) at one point.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -12,6 +13,12 @@ pub struct Sum {
     pub potential: f64,
     /// Real and imaginary part.
     pub g: [f64; 2],
+}
+
+impl HasVector<2> for Sum {
+    fn vector(&self) -> [f64; 2] {
+        self.g
+    }
 }
 
 /// Coordinates and strengths in the order of a pyramid, scaled.

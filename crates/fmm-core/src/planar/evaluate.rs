@@ -178,7 +178,7 @@ impl Summed {
     /// What the error field says of the sums. The tolerance bounds L2 alone.
     fn prediction(&self) -> Prediction<'_, Sum, 2> {
         let epsilon = self.plan.choice.precision.epsilon();
-        Prediction { comm: &Solo, sums: &self.sums, vector: |s| s.g, error: &self.error, epsilon, relative: false }
+        Prediction { comm: &Solo, sums: &self.sums, error: &self.error, largest_term: &[], epsilon, relative: false }
     }
 }
 

@@ -189,19 +189,19 @@ impl Planned {
             let of_terms = error_model::epsilon_of_terms(choice.precision);
             // Ranks without particles have none either.
             let estimated = comm::sum(comm, finished.squared_errors.len() as u64) > 0;
-            let error = if estimated {
+            let (mut error, mut largest_term) = (vec![], vec![]);
+            if estimated {
                 let per_potential = error_model::per_potential_of(settings.boundary, home.total_size(comm));
-                let squares: Vec<f64> = owned.home(comm, order, &finished.squared_errors);
-                let of_target = |(square, potential): (&f64, &f64)| {
+                let squares: Vec<[f64; 2]> = owned.home(comm, order, &finished.squared_errors);
+                let of_target = |([squared, largest], potential): (&[f64; 2], &f64)| {
                     let rounding = error_model::rounding(of_terms, per_potential, *potential);
-                    error_model::with_rounding(*square, rescale, rounding)
+                    (error_model::with_rounding(*squared, rescale, rounding), largest.sqrt() / rescale)
                 };
-                squares.iter().zip(&potential).map(of_target).collect()
-            } else {
-                vec![]
-            };
+                (error, largest_term) = squares.iter().zip(&potential).map(of_target).unzip();
+            }
             let coincident_pairs = comm::sum(comm, plan.targets.coincident_pairs);
-            Summed { hessian: vec![], potential, field, error, coincident_pairs, epsilon: choice.precision.epsilon() }
+            let epsilon = choice.precision.epsilon();
+            Summed { hessian: vec![], potential, field, error, largest_term, coincident_pairs, epsilon }
         });
         (summed, Traffic { multipole_bytes, ..self.traffic })
     }

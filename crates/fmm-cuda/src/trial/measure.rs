@@ -178,7 +178,7 @@ pub fn errors(
     // Of a mesh the same everywhere, as on the cores; what a sample finds scales it.
     let largest = sums.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs()));
     let error = &if meshed { vec![tolerance * largest; sums.len()] } else { vec![] };
-    Ok(Prediction { comm: &Solo, sums, vector: |a: &[f64; 3]| *a, error, epsilon, relative: true }.calibrated(l2))
+    Ok(Prediction { comm: &Solo, sums, error, largest_term: &[], epsilon, relative: true }.calibrated(l2))
 }
 
 /// The sources of the sums of a guard, whose places in the box are those of `within`.

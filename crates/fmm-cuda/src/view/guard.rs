@@ -71,6 +71,12 @@ pub struct ErrorView {
     pub per_potential: f64,
     /// What the rounding of a pair counts, squared.
     pub of_pairs: f64,
+    /// The part of the square of the largest term that a square counts at least.
+    pub floor: f64,
+    /// From this square of a relative error on the largest term of the leaf is looked for.
+    pub doubted: f64,
+    /// Beyond this distance terms are those of point charges; squared.
+    pub reach2: f64,
     /// The largest square of a relative error.
     pub largest: f64,
     /// Number of leaves.
@@ -83,6 +89,8 @@ pub struct ErrorView {
     pub first: u32,
     /// How many it has.
     pub width: u32,
+    /// 1: targets and sources are the same bodies.
+    pub same: u32,
     /// 1: there are pairs of well-separated cells.
     pub has_m2l: u32,
     /// 1: there are multipoles at leaves.

@@ -168,6 +168,7 @@ macro_rules! contract {
             rounding_where_forces_cancel_is_seen
             points_on_lines_keep_their_tolerance
             crystals_keep_their_tolerance
+            bodies_around_molecules_keep_their_tolerance
             the_fmm_keeps_every_tolerance_with_pairs_in_single_precision
             targets_of_close_pairs_are_summed_in_double_precision
             bodies_on_a_curve_are_summed_in_double_precision
