@@ -1,4 +1,4 @@
-// Translations between a cell and its children, M2M and L2L, as products of matrices.
+// Translations between a cell and its children, M2M and L2L, as products of matrices; and sums over the bodies of cells.
 //
 // A block owns a tile of cells of one level and octant, the children, which one matrix serves. It gathers the coefficients to be
 // translated (zeros where the tile is not full), multiplies them and keeps the sums in registers: a thread has ROWS cells and COLUMNS
@@ -193,7 +193,8 @@ __global__ void __launch_bounds__(TILE) cell_parts(CellPartsView v) {
   v.parts[2 * size_t(i) + 1] = end;
 }
 
-// The squares of the strengths of each cell of a level together. A warp has a cell.
+// The squares of the strengths of each cell of a level together. A warp has a cell. In the last pass M2M takes the children
+// of cells of several shares too, whose sums have come already.
 __global__ void __launch_bounds__(128) m2m_squares(SquaresView v) {
   const TreeView &tree = v.pass.tree;
   const unsigned k = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;

@@ -30,8 +30,8 @@ pub const LOCAL: f64 = 0.1;
 /// target: no octant is small there.
 pub const NEAR: f64 = 5.0;
 
-/// The least that the square of the last degree of a multipole of both signs counts, over that of random bodies: crystals of
-/// several kinds have 0.2 to 2 at one of two degrees that follow each other, and next to nothing at the other.
+/// The least that the square of the last degree of a multipole of both signs counts, over that of random bodies: two kinds
+/// of crystals have 0.2 to 2 at one of two degrees that follow each other, and next to nothing at the other.
 const RANDOM: f64 = 0.25;
 
 /// No octant of a cell counts less than this part of the largest.

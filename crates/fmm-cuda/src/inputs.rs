@@ -21,7 +21,7 @@ pub struct Ends {
     pub largest: f64,
     /// Σ|q| of all columns, to 24 bits: the order in which it was added leaves no trace.
     pub total: f64,
-    /// Whether strengths have both signs.
+    /// Whether strengths have both signs; of several columns true, whose sums are vector products.
     pub mixed: bool,
 }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::schedule::Expansions;
-use super::sorted::{Sorted, by_leaf};
+use super::sorted::by_leaf;
 use crate::Settings;
 use crate::error_model::{
     DOUBTED, Interpolated, LOCAL, NEAR, Octants, centers, fall, least_of_random, of_classes, of_pairs, power,
@@ -19,30 +19,6 @@ use crate::error_model::{
 use crate::expansion::{Expansion, LastDegree};
 use crate::lists::Pair;
 use crate::math::{CollectVec, Real};
-use crate::tree::Tree;
-
-/// Adds up Σq² of some cells, from the bodies of leaves and from the children of others.
-pub fn add_squares<const D: usize>(
-    tree: &Tree<D>,
-    bodies: &Sorted<D>,
-    is_one: impl Fn(usize) -> bool + Sync,
-    squares: &mut [f32],
-) {
-    for level in (0..tree.levels()).rev() {
-        let cells = tree.level(level);
-        let (here, below) = squares[cells.start..].split_at_mut(cells.len());
-        here.par_iter_mut().enumerate().with_min_len(64).filter(|(k, _)| is_one(cells.start + k)).for_each(
-            |(k, sum)| {
-                let cell = cells.start + k;
-                *sum = if tree.is_leaf(cell) {
-                    bodies.total_square(tree.body_range(cell)) as f32
-                } else {
-                    tree.child_range(cell).map(|child| below[child - cells.end]).sum()
-                };
-            },
-        );
-    }
-}
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
     /// The estimated square of the error of the field at each target, in the order of the tree, and where it is

@@ -203,6 +203,29 @@ pub fn m2m<T: Real, E: Expansion<T, D>, const D: usize>(
     }
 }
 
+/// Σq² of the cells that are `included`, from the bodies of leaves and from the children of others.
+pub fn sum_squares<const D: usize>(
+    tree: &Tree<D>,
+    bodies: &Sorted<D>,
+    included: impl Fn(usize) -> bool + Sync,
+    squares: &mut [f32],
+) {
+    for level in (0..tree.levels()).rev() {
+        let cells = tree.level(level);
+        let (here, below) = squares[cells.start..].split_at_mut(cells.len());
+        here.par_iter_mut().enumerate().with_min_len(64).filter(|(k, _)| included(cells.start + k)).for_each(
+            |(k, sum)| {
+                let cell = cells.start + k;
+                *sum = if tree.is_leaf(cell) {
+                    bodies.total_square(tree.body_range(cell)) as f32
+                } else {
+                    tree.child_range(cell).map(|child| below[child - cells.end]).sum()
+                };
+            },
+        );
+    }
+}
+
 /// L2L from the root to the deepest level, to cells with targets.
 pub fn l2l<T: Real, E: Expansion<T, D>, const D: usize>(expansion: &E, tree: &Tree<D>, locals: &mut [T]) {
     let n = expansion.len();

@@ -2,7 +2,7 @@
 
 mod boxed;
 pub(crate) mod direct;
-pub(crate) mod error_field;
+mod error_field;
 pub(crate) mod evaluate;
 pub(crate) mod far;
 mod hessian;

@@ -2,7 +2,6 @@
 
 use rayon::prelude::*;
 
-use super::error_field::add_squares;
 use super::far;
 use super::near::Near;
 use super::sorted::{Sorted, Sum};
@@ -33,7 +32,7 @@ impl<const D: usize> Bodies<D> {
         let mut squares = vec![];
         if Strengths::of_column(strengths).mixed {
             squares.resize(tree.len(), 0.0);
-            add_squares(tree, &sources, |_| true, &mut squares);
+            far::sum_squares(tree, &sources, |_| true, &mut squares);
         }
         Bodies { targets: targets.map(|t| Sorted::new(t, None, 1.0, &plan.targets.order)), sources, scale, squares }
     }

@@ -2,8 +2,7 @@
 //! they happen to be inlined, and then hand every vector over in memory.
 //!
 //! All `unsafe` here has one reason: an intrinsic may run only where the processor has the extension. Only the
-//! vectors of
-//! `simd_x86.rs` call these functions, which exist nowhere else.
+//! vectors of `simd_x86.rs` call these functions, which exist nowhere else.
 
 use std::arch::x86_64::*;
 

@@ -7,8 +7,8 @@ use super::part::{Part, Pieces};
 use super::work;
 use crate::accuracy;
 use crate::comm::{self, Comm, exchanged};
-use crate::cpu::error_field::add_squares;
 use crate::cpu::evaluate::sum;
+use crate::cpu::far::sum_squares;
 use crate::cpu::points::Summed;
 use crate::cpu::schedule::{Bodies, execute_sorted};
 use crate::cpu::sorted::{Sorted, Sum};
@@ -121,9 +121,9 @@ impl Planned {
             times.time_more(Stage::Tree, || {
                 let (tree, shared) = (&plan.targets, |cell: usize| part.shared[cell]);
                 squares.resize(tree.len(), 0.0);
-                add_squares(tree, &sorted, |cell| tree.owns(cell) && !shared(cell), &mut squares);
+                sum_squares(tree, &sorted, |cell| tree.owns(cell) && !shared(cell), &mut squares);
                 requests.complete(comm, &part, &owned.cuts, &mut squares);
-                add_squares(tree, &sorted, shared, &mut squares);
+                sum_squares(tree, &sorted, shared, &mut squares);
             });
         }
         let bodies = Bodies::of_part(sorted, scale, squares);
