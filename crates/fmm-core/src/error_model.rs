@@ -50,6 +50,10 @@ pub const OF_PAIRS: f64 = 0.25 * (f32::EPSILON as f64) * (f32::EPSILON as f64);
 /// terms of the bodies of the same leaf then say so: a target whose error counts nothing is not to be drawn for another.
 pub const DOUBTED: f64 = 2.0;
 
+/// Terms of so many bodies of the leaf are looked at before and after a target, in the order of the tree: any number may lie
+/// at one place.
+pub const LOOKED_AT: usize = 256;
+
 /// The largest relative error that is predicted, in tolerances. Where forces cancel errors count
 /// relative to a thousandth of the largest term, which nobody knows before the direct sum, and no
 /// target that feels nothing at all is to take the sample for itself.

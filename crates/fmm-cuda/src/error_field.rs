@@ -3,7 +3,8 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::error_model::{
-    DOUBTED, LARGEST, LEAST, LOCAL, NEAR, OF_PAIRS, epsilon_of_terms, least_of_random, of_classes, rounds_pairs,
+    DOUBTED, LARGEST, LEAST, LOCAL, LOOKED_AT, NEAR, OF_PAIRS, epsilon_of_terms, least_of_random, of_classes,
+    rounds_pairs,
 };
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::{EVEN, FLOOR, ROUNDS};
@@ -120,6 +121,7 @@ impl Predicted {
             of_pairs: OF_PAIRS,
             floor: FLOOR,
             doubted: (DOUBTED * tolerance).powi(2),
+            looked_at: LOOKED_AT as u32,
             reach2: reach * reach,
             largest: (LARGEST * tolerance).powi(2),
             leaf_count: place.target_leaves.1 as u32,

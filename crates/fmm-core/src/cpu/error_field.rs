@@ -13,8 +13,8 @@ use super::schedule::Expansions;
 use super::sorted::by_leaf;
 use crate::Settings;
 use crate::error_model::{
-    DOUBTED, Interpolated, LOCAL, NEAR, Octants, centers, fall, least_of_random, of_classes, of_pairs, power,
-    rounds_pairs, square,
+    DOUBTED, Interpolated, LOCAL, LOOKED_AT, NEAR, Octants, centers, fall, least_of_random, of_classes, of_pairs,
+    power, rounds_pairs, square,
 };
 use crate::expansion::{Expansion, LastDegree};
 use crate::lists::Pair;
@@ -125,7 +125,9 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 out[0] += between.at([0, 1, 2].map(|d| at[d] * to_cube[d])) + own * power(square(&at), p);
                 let field = square(&self.sums[i - owned].field) * power(root, 4);
                 if self.plan.sources.is_none() && out[0] > doubted * field {
-                    out[1] = self.largest_term(i, targets.body_range(leaf), reach) * power(root, 4);
+                    let all = targets.body_range(leaf);
+                    let nearby = all.start.max(i.saturating_sub(LOOKED_AT))..all.end.min(i + LOOKED_AT);
+                    out[1] = self.largest_term(i, nearby, reach) * power(root, 4);
                 }
             }
         });

@@ -75,6 +75,8 @@ pub struct ErrorView {
     pub floor: f64,
     /// From this square of a relative error on the largest term of the leaf is looked for.
     pub doubted: f64,
+    /// How many bodies before and after a target are looked at for it.
+    pub looked_at: u32,
     /// Beyond this distance terms are those of point charges; squared.
     pub reach2: f64,
     /// The largest square of a relative error.
