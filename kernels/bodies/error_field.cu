@@ -123,8 +123,8 @@ __device__ inline float of_pairs(const ErrorView &v, uint32_t leaf, double half,
   return sum;
 }
 
-// The square of the largest term of the field at a body, of the bodies next to it in its leaf that are farther away than the
-// softening reaches.
+// The square of the largest term of the field at a body, of the bodies next to it in its leaf that are farther away than
+// the softening reaches.
 __device__ inline double largest_term(const ErrorView &v, uint32_t target, uint32_t leaf) {
   const Body b = v.target_bodies[target];
   const uint32_t begin = max(v.targets.bodies[2 * size_t(leaf)], target - min(target, v.looked_at));
@@ -281,7 +281,8 @@ __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
     double field = fx * fx + fy * fy + fz * fz;
     const double potential = whole.potential * v.root, terms = v.per_potential * potential * potential;
     squared += v.rounding * (field + terms * terms);
-    if (v.same && squared > v.doubted * field) field = fmax(field, v.floor * largest_term(v, i, leaf) * (to_root * to_root));
+    if (v.same && squared > v.doubted * field)
+      field = fmax(field, v.floor * largest_term(v, i, leaf) * (to_root * to_root));
     // What no float holds counts as the largest.
     const float relative = float(squared > 0 ? fmin(squared / field, v.largest) : 0);
     reinterpret_cast<float2 *>(v.squares)[i] = make_float2(relative, float(fmin(squared, 1e38)));

@@ -193,8 +193,8 @@ __global__ void __launch_bounds__(TILE) cell_parts(CellPartsView v) {
   v.parts[2 * size_t(i) + 1] = end;
 }
 
-// The squares of the strengths of each cell of a level together. A warp has a cell. In the last pass M2M takes the children
-// of cells of several shares too, whose sums have come already.
+// The squares of the strengths of each cell of a level together. A warp has a cell. In the last pass M2M takes the
+// children of cells of several shares too, whose sums have come already.
 __global__ void __launch_bounds__(128) m2m_squares(SquaresView v) {
   const TreeView &tree = v.pass.tree;
   const unsigned k = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;

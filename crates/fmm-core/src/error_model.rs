@@ -8,9 +8,9 @@
 //! - a multipole loses the field of its degree p, continued to the distance d of the target from the center of the
 //!   sources: times d^(−2(p + 3)), in half sides of the source cell.
 //!
-//! Where strengths have both signs, degree p may be next to nothing and p + 1 not: in a crystal whole cells are neutral, and
-//! symmetric about their centers. There the last degree of a multipole counts at least as a part of that of as many bodies
-//! at random places and with random signs.
+//! Where strengths have both signs, degree p may be near 0 and p + 1 not: in a crystal whole cells are neutral, and
+//! symmetric about their centers. There the last degree of a multipole counts at least as a part of that of as many
+//! bodies at random places and with random signs.
 //!
 //! Squares add, since errors of different cells have no common sign. What comes from pairs of cells
 //! is kept for the eight octants of each target cell. Within a cell, and from a cell to its
@@ -18,6 +18,7 @@
 
 use crate::bodies::total_size;
 use crate::lists::Classes;
+use crate::math::factorial;
 use crate::math::scale::larger;
 use crate::{Boundary, Precision};
 
@@ -30,8 +31,8 @@ pub const LOCAL: f64 = 0.1;
 /// target: no octant is small there.
 pub const NEAR: f64 = 5.0;
 
-/// The least that the square of the last degree of a multipole of both signs counts, over that of random bodies: two kinds
-/// of crystals have 0.2 to 2 at one of two degrees that follow each other, and next to nothing at the other.
+/// The least that the square of the last degree of a multipole of both signs counts, over that of random bodies: two
+/// kinds of crystals have 0.2 to 2 at one of two degrees that follow each other, and nearly 0 at the other.
 const RANDOM: f64 = 0.25;
 
 /// No octant of a cell counts less than this part of the largest.
@@ -50,8 +51,8 @@ pub const OF_PAIRS: f64 = 0.25 * (f32::EPSILON as f64) * (f32::EPSILON as f64);
 /// terms of the bodies of the same leaf then say so: a target whose error counts nothing is not to be drawn for another.
 pub const DOUBTED: f64 = 2.0;
 
-/// Terms of so many bodies of the leaf are looked at before and after a target, in the order of the tree: any number may lie
-/// at one place.
+/// Terms of so many bodies of the leaf are looked at before and after a target, in the order of the tree: any number may
+/// lie at one place.
 pub const LOOKED_AT: usize = 256;
 
 /// The largest relative error that is predicted, in tolerances. Where forces cancel errors count
@@ -92,10 +93,9 @@ pub fn fall(at: [f64; 3], p: usize) -> f64 {
     power(1.0 / square(&at), p + 3)
 }
 
-/// The least that the square of the last degree of a multipole of order `p` counts for each unit of Σq² in a cell of both
-/// signs, whose sides have this shape: a part of (p + 1) ⟨r^2p⟩, the mean of single bodies anywhere in the cell.
+/// The least that the square of the last degree of a multipole of order `p` counts for each unit of Σq² in a cell of
+/// both signs, whose sides have this shape: a part of (p + 1) ⟨r^2p⟩, the mean of single bodies anywhere in the cell.
 pub fn least_of_random(aspect: [f64; 3], p: usize) -> f64 {
-    let factorial = |n: usize| (1..=n).map(|k| k as f64).product::<f64>();
     // ⟨x^2n⟩/n!
     let mean = |d: usize, n: usize| power(aspect[d] * aspect[d], n) / ((2 * n + 1) as f64 * factorial(n));
     let of_xy = |m: usize| (0..=m).map(|n| mean(0, n) * mean(1, m - n)).sum::<f64>();

@@ -22,10 +22,6 @@ impl<const R: usize> HasVector<R> for [f64; R] {
     }
 }
 
-/// Targets that one task looks at, and those of them that do not wait for one another.
-const BLOCK: usize = 4096;
-const LANES: usize = 4;
-
 /// Relative errors of direct sums by rounding, in spacings of numbers next to 1.
 const DIRECT: f64 = 4.0;
 
@@ -140,17 +136,9 @@ impl<S: HasVector<R>, const R: usize> Prediction<'_, S, R> {
 
     /// What brings the largest component of the vectors near one.
     fn scale(&self) -> f64 {
-        // Of several lanes, none of which waits for another.
-        let of_block = |block: &[S]| {
-            let mut most = [[0.0; R]; LANES];
-            for row in block.chunks(LANES) {
-                for (most, sum) in most.iter_mut().zip(row) {
-                    most.iter_mut().zip(sum.vector()).for_each(|(m, c)| *m = larger(*m, c.abs()));
-                }
-            }
-            most.as_flattened().iter().copied().fold(0.0, larger)
-        };
-        let own = self.sums.par_chunks(BLOCK).map(of_block).reduce(|| 0.0, larger);
+        // The components of a vector first: each target waits for the one before it a single time.
+        let largest = |m: f64, s: &S| larger(m, s.vector().iter().fold(0.0, |m, c| larger(m, c.abs())));
+        let own = self.sums.par_iter().fold(|| 0.0, largest).reduce(|| 0.0, larger);
         power_of_two_below(1.0 / comm::max(self.comm, own))
     }
 }

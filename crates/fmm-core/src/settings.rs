@@ -138,6 +138,11 @@ impl Settings {
         self.order.is_none().then_some(self.tolerance)
     }
 
+    /// Whether the errors of targets are estimated: for the guard, or since they are asked for.
+    pub fn estimates_errors(&self) -> bool {
+        self.guarded().is_some() || self.errors
+    }
+
     /// The same with a softening of length zero taken for none.
     pub fn simplified(mut self) -> Self {
         self.softening = self.softening.simplified();

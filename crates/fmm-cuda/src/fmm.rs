@@ -225,7 +225,7 @@ impl Fmm {
                 levels: tree.level_start().len() - 1,
             });
             let place = &self.place(planned);
-            let squares = ends.mixed && (settings.guarded().is_some() || settings.errors);
+            let squares = ends.mixed && settings.estimates_errors();
             let mut far = Far::<T>::ready(gpu, kept, (order, softened), offsets, settings.tolerance, squares, place)?;
             planned.space.as_ref().map_or(Ok(()), |space| far.ready_lattice(space, planned.ternary))?;
             // Tables may have been copied, for which the queue does not wait.

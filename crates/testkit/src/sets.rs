@@ -78,8 +78,8 @@ pub fn crystal(cells: usize) -> (Points, Vec<f64>) {
 }
 
 /// A crystal of `side`³ ions of charge 0.2 where i + j + k is a multiple of 3 and −0.1 elsewhere, 0.3 apart and moved by
-/// up to 5e-5 of that: some cells are symmetric about their centers, so that every other degree of their multipoles is next to
-/// nothing.
+/// up to 5e-5 of that: some cells are symmetric about their centers, so that every other degree of their multipoles is
+/// near 0.
 pub fn layered_crystal(side: usize, seed: u64) -> (Points, Vec<f64>) {
     let mut rng = StdRng::seed_from_u64(seed);
     let places = (0..side.pow(3)).map(|k| [k % side, k / side % side, k / side / side]);

@@ -5,10 +5,12 @@
 //! is one number a pair of cells and octant of the target cell: the squared norm of the source times
 //! a factor of the offset. That is a few operations a pair of cells and a target.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::far::sum_squares;
 use super::schedule::Expansions;
 use super::sorted::by_leaf;
 use crate::Settings;
@@ -22,8 +24,8 @@ use crate::math::{CollectVec, Real};
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
     /// The estimated square of the error of the field at each target, in the order of the tree, and where it is
-    /// [doubted](DOUBTED) that of the largest term of its leaf, or else 0; both with the strengths of the expansions and half
-    /// the side of the root for a unit of length. Empty if no expansion was used.
+    /// [doubted](DOUBTED) that of the largest term of its leaf, or else 0; both with the strengths of the expansions
+    /// and half the side of the root for a unit of length. Empty if no expansion was used.
     pub fn squared_errors(&self, settings: &Settings) -> Vec<[f64; 2]> {
         let (Some(p), Some(family)) = (self.plan.choice.order, self.plan.choice.expansion) else { return vec![] };
         let last = LastDegree::new(family, p);
@@ -32,7 +34,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         let mut of_multipole = self.norms(&last, &last.multipole, self.multipoles);
         let (classes, aspect) = (self.plan.geometry.classes, space.aspect());
         let least = least_of_random(aspect, p) as f32;
-        of_multipole.iter_mut().zip(self.squares).for_each(|(norm, square)| *norm = norm.max(least * square));
+        let squares = self.squares.map_or_else(|| Cow::Owned(self.squares_of_cells()), Cow::Borrowed);
+        of_multipole.iter_mut().zip(squares.iter()).for_each(|(norm, square)| *norm = norm.max(least * square));
         let ((by_class, class_unit), corners) = (of_classes(classes, p), centers(aspect));
         let levels = targets.level_of();
         let root = targets.half(0);
@@ -82,11 +85,12 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
             });
         }
         let source_levels = sources.level_of();
-        let rounded = rounds_pairs(self.plan.choice.precision, settings.tolerance, !self.squares.is_empty());
+        let rounded = rounds_pairs(self.plan.choice.precision, settings.tolerance, !squares.is_empty());
         let sizes = if rounded { self.sizes() } else { vec![] };
         let doubted = (DOUBTED * settings.tolerance).powi(2);
         // Beyond this distance terms are those of point charges.
         let (reach, owned) = (settings.softening.newtonian_beyond(0.0), targets.owned().start as usize);
+        let to_root = power(root, 4);
         let mut out = vec![[0.0; 2]; targets.order.len()];
         let leaves = targets.leaves.iter().map(|&l| (l as usize, targets.count(l as usize)));
         by_leaf(&mut out, leaves).into_par_iter().with_min_len(16).for_each(|(leaf, out)| {
@@ -123,15 +127,25 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let x = self.bodies[0].position(i);
                 let at = [0, 1, 2].map(|d| (x[d] - center[d]) * scale);
                 out[0] += between.at([0, 1, 2].map(|d| at[d] * to_cube[d])) + own * power(square(&at), p);
-                let field = square(&self.sums[i - owned].field) * power(root, 4);
+                let field = square(&self.sums[i - owned].field) * to_root;
                 if self.plan.sources.is_none() && out[0] > doubted * field {
                     let all = targets.body_range(leaf);
                     let nearby = all.start.max(i.saturating_sub(LOOKED_AT))..all.end.min(i + LOOKED_AT);
-                    out[1] = self.largest_term(i, nearby, reach) * power(root, 4);
+                    out[1] = self.largest_term(i, nearby, reach) * to_root;
                 }
             }
         });
         out
+    }
+
+    /// Σq² of each source cell; empty where all strengths have one sign.
+    fn squares_of_cells(&self) -> Vec<f32> {
+        let (tree, mixed) = (self.plan.source_tree(), self.bodies[1].is_mixed());
+        let mut squares = vec![0.0; if mixed { tree.len() } else { 0 }];
+        if mixed {
+            sum_squares(tree, self.bodies[1], |_| true, &mut squares);
+        }
+        squares
     }
 
     /// The square of the largest term of the field at a body, of those of `others` that are farther away than `reach`.

@@ -421,9 +421,11 @@ fn finish<T: Real, E: Expansion<T, 3>, N: Expansion<T, 3>>(
     if times.cancel().is_set() {
         return Finished { squared_errors: vec![], hessian: vec![] };
     }
-    let wanted = settings.guarded().is_some() || settings.errors;
-    let squared_errors =
-        if wanted { times.time_more(Stage::Guard, || executed.squared_errors(settings)) } else { vec![] };
+    let squared_errors = if settings.estimates_errors() {
+        times.time_more(Stage::Guard, || executed.squared_errors(settings))
+    } else {
+        vec![]
+    };
     let mut hessian = next.map_or(vec![], |next| executed.hessian(settings.softening, next, times));
     hessian.par_iter_mut().flatten().for_each(|h| *h *= unscale);
     Finished { squared_errors, hessian }

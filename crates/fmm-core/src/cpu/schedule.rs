@@ -5,7 +5,6 @@ use rayon::prelude::*;
 use super::far;
 use super::near::Near;
 use super::sorted::{Sorted, Sum};
-use crate::accuracy::Strengths;
 use crate::expansion::Expansion;
 use crate::kernel::Pairs;
 use crate::math::Real;
@@ -20,26 +19,25 @@ pub struct Bodies<const D: usize> {
     targets: Option<Sorted<D>>,
     /// What the strengths were multiplied by.
     pub scale: f64,
-    /// Σq² of each source cell, of scaled strengths; empty where all have one sign.
-    squares: Vec<f32>,
+    /// Σq² of each source cell, as [`Expansions`] has it, where other ranks have some of the bodies.
+    squares: Option<Vec<f32>>,
 }
 
 impl<const D: usize> Bodies<D> {
     /// The bodies of `plan`.
     pub fn new(plan: &OctreePlan<D>, sources: &[[f64; D]], strengths: &[f64], targets: Option<&[[f64; D]]>) -> Self {
-        let (scale, tree) = (strength_scale(strengths), plan.source_tree());
-        let sources = Sorted::new(sources, Some(strengths), scale, &tree.order);
-        let mut squares = vec![];
-        if Strengths::of_column(strengths).mixed {
-            squares.resize(tree.len(), 0.0);
-            far::sum_squares(tree, &sources, |_| true, &mut squares);
+        let scale = strength_scale(strengths);
+        Bodies {
+            sources: Sorted::new(sources, Some(strengths), scale, &plan.source_tree().order),
+            targets: targets.map(|t| Sorted::new(t, None, 1.0, &plan.targets.order)),
+            scale,
+            squares: None,
         }
-        Bodies { targets: targets.map(|t| Sorted::new(t, None, 1.0, &plan.targets.order)), sources, scale, squares }
     }
 
     /// The bodies of one rank's part of a tree, which are sources and targets.
     pub fn of_part(sources: Sorted<D>, scale: f64, squares: Vec<f32>) -> Self {
-        Bodies { sources, targets: None, scale, squares }
+        Bodies { sources, targets: None, scale, squares: Some(squares) }
     }
 }
 
@@ -57,8 +55,9 @@ pub struct Expansions<'a, T, E, const D: usize> {
     pub bodies: [&'a Sorted<D>; 2],
     /// The sums, in the order of the targets' tree.
     pub sums: &'a [Sum<D>],
-    /// See [`Bodies`].
-    pub squares: &'a [f32],
+    /// Σq² of each source cell, of scaled strengths; empty where all have one sign or where it is not wanted. None: the
+    /// bodies tell.
+    pub squares: Option<&'a [f32]>,
 }
 
 /// Executes the schedule of a plan; the sums are in the order of the target tree.
@@ -141,8 +140,15 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
         }
     }
     let (multipoles, locals) = (&multipoles[..], &locals[..]);
-    let executed =
-        Expansions { expansion, plan, multipoles, locals, bodies: [at, sorted], sums: &out, squares: &bodies.squares };
+    let executed = Expansions {
+        expansion,
+        plan,
+        multipoles,
+        locals,
+        bodies: [at, sorted],
+        sums: &out,
+        squares: bodies.squares.as_deref(),
+    };
     let finished = finish(&executed, times);
     let unscale = 1.0 / bodies.scale;
     out.par_iter_mut().for_each(|s| {

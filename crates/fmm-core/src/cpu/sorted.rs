@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::accuracy::Strengths;
 use crate::kernel::{Points, Sums};
 use crate::math::{CollectVec, Real};
 
@@ -71,6 +72,11 @@ impl<const D: usize> Sorted<D> {
     /// The sum of the strengths of a run of bodies.
     pub fn total(&self, range: Range<usize>) -> f64 {
         self.q[self.range(range)].iter().sum()
+    }
+
+    /// Whether strengths have both signs.
+    pub fn is_mixed(&self) -> bool {
+        Strengths::of_column(&self.q).mixed
     }
 
     /// The sum of the squares of the strengths of a run of bodies.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::cartesian::Indices;
 use crate::Family;
+use crate::math::factorial;
 
 /// Where the coefficients c of degree p are, and weights w with which Σ w c² is the mean square,
 /// over all directions, of the field of that degree at distance 1 from the center.
@@ -49,10 +50,6 @@ impl LastDegree {
         let (local, multipole) = (places.clone().map(local).collect(), places.clone().map(multipole).collect());
         LastDegree { places, local, multipole }
     }
-}
-
-fn factorial(n: usize) -> f64 {
-    (1..=n).map(|k| k as f64).product()
 }
 
 #[cfg(test)]

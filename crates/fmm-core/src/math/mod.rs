@@ -22,3 +22,8 @@ pub use simd::Real;
 pub fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
+
+/// n!
+pub fn factorial(n: usize) -> f64 {
+    (1..=n).map(|k| k as f64).product()
+}

@@ -206,7 +206,7 @@ impl Trial for PlanarTrial<'_> {
         let bodies = times.time_more(Stage::Tree, || Bodies::new(&plan, &self.problem.strengths, request));
         // Leaves with a closer pair are summed again as a whole: half the margin of single targets serves.
         let closest = 0.5 * closest_pair(settings.tolerance);
-        let errors = settings.guarded().is_some() || settings.errors;
+        let errors = settings.estimates_errors();
         let Executed { sums, error } = match plan.choice.precision {
             Precision::F32 => execute::execute::<f32>(kernel, blob, closest, &plan, &bodies, errors, times),
             _ => execute::execute::<f64>(kernel, blob, closest, &plan, &bodies, errors, times),

@@ -85,8 +85,8 @@ impl Requests {
         Gathered { runs: joined(runs), bodies, received }
     }
 
-    /// Completes what the cells of the part have, multipoles or single numbers, in which each rank has computed those of its own
-    /// cells. Returns the bytes that have come.
+    /// Completes what the cells of the part have, multipoles or single numbers, in which each rank has computed those of
+    /// its own cells. Returns the bytes that have come.
     pub fn complete<T: Real>(&self, comm: &dyn Comm, part: &Part, cuts: &Cuts, of_cells: &mut [T]) -> usize {
         let n = of_cells.len() / part.origin.len();
         let of = |cells: &mut dyn Iterator<Item = u32>, of_cells: &[T]| -> Vec<T> {

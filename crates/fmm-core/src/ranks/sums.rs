@@ -117,7 +117,7 @@ impl Planned {
         let runs = gathered.runs.iter().map(|&[start, end]| start..end);
         let sorted = Sorted::of_runs(&gathered.bodies, scale, runs);
         let mut squares = vec![];
-        if home.is_mixed(comm) {
+        if settings.estimates_errors() && home.is_mixed(comm) {
             times.time_more(Stage::Tree, || {
                 let (tree, shared) = (&plan.targets, |cell: usize| part.shared[cell]);
                 squares.resize(tree.len(), 0.0);
