@@ -2,10 +2,24 @@
 // fused multiply-add, so that every place is the CPU's.
 #include "arguments/periodic.cuh"
 
+// The sums of N numbers over the threads of a block, to its place among those of all blocks.
+template <unsigned N>
+__device__ void share(const double (&sum)[N], double *partial) {
+  __shared__ double all[N][TILE];
+  for (unsigned k = 0; k < N; k++) all[k][threadIdx.x] = sum[k];
+  for (unsigned half = TILE / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half)
+      for (unsigned k = 0; k < N; k++) all[k][threadIdx.x] += all[k][threadIdx.x + half];
+  }
+  // The last sums are of thread 0.
+  __syncthreads();
+  if (threadIdx.x < N) partial[blockIdx.x * N + threadIdx.x] = all[threadIdx.x][0];
+}
+
 extern "C" {
 // Bodies to the box, and each block's share of the moments.
 __global__ void __launch_bounds__(TILE) box_wrap(BoxView v) {
-  __shared__ double all[MOMENTS][TILE];
   double sum[MOMENTS] = {};
   for (size_t i = size_t(blockIdx.x) * TILE + threadIdx.x; i < v.n; i += size_t(gridDim.x) * TILE) {
     const double q = v.strength ? v.strength[i] : 0;
@@ -27,17 +41,22 @@ __global__ void __launch_bounds__(TILE) box_wrap(BoxView v) {
     sum[4] += q * square;
     sum[5] += fabs(q);
     sum[9] += q * outer;
+    sum[10] += q * q;
   }
-  if (!v.strength) return;
-  for (unsigned k = 0; k < MOMENTS; k++) all[k][threadIdx.x] = sum[k];
-  for (unsigned half = TILE / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half)
-      for (unsigned k = 0; k < MOMENTS; k++) all[k][threadIdx.x] += all[k][threadIdx.x + half];
+  if (v.strength) share(sum, v.partial);
+}
+
+// Each block's share of the sums of 1/|e|^2, |e|^2 and the squares of potentials.
+__global__ void __launch_bounds__(TILE) box_weights(BoxView v) {
+  double sum[WEIGHTS] = {};
+  for (size_t i = size_t(blockIdx.x) * TILE + threadIdx.x; i < v.n; i += size_t(gridDim.x) * TILE) {
+    const double x = v.field[3 * i], y = v.field[3 * i + 1], z = v.field[3 * i + 2];
+    const double square = x * x + y * y + z * z, potential = v.potential ? v.potential[i] : 0;
+    sum[0] += 1 / square;
+    sum[1] += square;
+    sum[2] += potential * potential;
   }
-  // The last sums are of thread 0.
-  __syncthreads();
-  if (threadIdx.x < MOMENTS) v.partial[blockIdx.x * MOMENTS + threadIdx.x] = all[threadIdx.x][0];
+  share(sum, v.partial);
 }
 
 // The centers of the cells of the stretched cube, in the box.

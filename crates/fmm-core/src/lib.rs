@@ -42,7 +42,7 @@ pub use cancel::Cancel;
 pub use cpu::{CpuStore, WithHessian, biot_savart, evaluate, evaluate_hessian};
 pub use csr::Csr;
 pub use error::{Error, ErrorKind};
-pub use kept::Kept;
+pub use kept::{Kept, KeptMesh, Weights};
 pub use kernel::{Hessian, Softening};
 pub use num_complex::Complex64;
 pub use settings::{Choice, Family, Method, Precision, Settings, Uniform};

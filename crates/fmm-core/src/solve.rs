@@ -7,8 +7,8 @@
 
 use crate::accuracy::{self, Problem};
 use crate::guard::{Look, TRUSTED};
-use crate::kept::{Kept, directly};
-use crate::{Cancel, Choice, Error, Precision, Settings, Softening};
+use crate::kept::{Kept, KeptMesh, Weights, directly};
+use crate::{Cancel, Choice, Error, Method, Precision, Settings, Softening};
 
 /// Potential and field of a sum, in the order of the targets. Vectors `V` have three components, or
 /// are complex numbers in the plane.
@@ -78,6 +78,9 @@ pub trait Trial {
     /// What ends the sum early.
     fn cancel(&self) -> &Cancel;
 
+    /// Looks at the problem as closely as the tables want before they are read.
+    fn look(&mut self) {}
+
     /// Resolves what `settings` leave open so that the error is about `target_error`.
     ///
     /// # Errors
@@ -98,6 +101,15 @@ pub trait Trial {
     /// What keeps the place from measuring.
     fn error(&mut self, sums: &Self::Sums, look: Look) -> Result<f64, Error>;
 
+    /// How much errors of one size at all targets count in the error of `sums`, which a mesh has made; none if the place does not
+    /// know it, and measures every sum of a run.
+    ///
+    /// # Errors
+    /// What keeps the place from adding up.
+    fn weights(&mut self, _sums: &Self::Sums) -> Result<Option<Weights>, Error> {
+        Ok(None)
+    }
+
     /// Whether a closer look at the last sums says more than the first: where the sample was drawn
     /// by prediction, of targets at which direct sums are cheap.
     fn looks_closer(&self) -> bool {
@@ -116,6 +128,9 @@ pub trait Trial {
 
 /// How often order and angle are chosen anew before the direct sum is taken.
 const TRIALS: usize = 4;
+
+/// The share of the tolerance up to which the error of a mesh is taken from an earlier sum of a run.
+const KNOWN: f64 = 0.6;
 
 /// The largest direct sum that is taken where no expansion keeps the tolerance.
 const MOST_PAIRS: f64 = 1e11;
@@ -138,24 +153,31 @@ pub struct Solved<S> {
 /// Settings that cannot be met, what the place cannot do, [`Error::Cancelled`].
 pub fn solve<T: Trial>(settings: &Settings, kept: Option<Kept>, trial: &mut T) -> Result<Solved<T::Sums>, Error> {
     let [first, most] = Kept::PATIENCE;
-    let patience = kept.map_or(first, |k| k.patience.saturating_mul(2).min(most));
+    let missed = |k: &Kept| k.direct || k.target_error < settings.tolerance;
+    let patience = kept.filter(missed).map_or(first, |k| k.patience.saturating_mul(2).min(most));
     if let Some(mut kept) = kept.filter(|k| k.sums < k.patience && settings.guarded().is_some()) {
         let asked = kept.fill(settings);
+        if kept.mesh.is_none() {
+            trial.look();
+        }
         // What cannot be chosen, say in single precision, is chosen anew.
         if let Ok(choice) = trial.choose(&asked, kept.target_error)
-            && let Ok(sums) = attempt(settings, (&asked, &choice), trial)?
+            && let Ok((sums, mesh)) = attempt(settings, (&asked, &choice), kept.known_mesh(), trial)?
         {
-            kept.sums += 1;
+            (kept.sums, kept.mesh) = (kept.sums + 1, mesh);
             return Ok(Solved { choice, sums, kept: Some(kept) });
         }
     }
     let solved = solve_by_tables(settings, trial)?;
-    Ok(Solved { kept: solved.kept.map(|kept| Kept { patience, ..kept }), ..solved })
+    // A mesh of tables that held is measured again when they are read again.
+    let patience = |kept: Kept| Kept { patience: if missed(&kept) { patience } else { KeptMesh::EVERY - 1 }, ..kept };
+    Ok(Solved { kept: solved.kept.map(patience), ..solved })
 }
 
 /// Executes `trial` with the choice of the tables, and where that misses the tolerance with smaller
 /// target errors, until it is kept.
 fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solved<T::Sums>, Error> {
+    trial.look();
     let (mut asked, mut target_error) = (settings.clone(), settings.tolerance);
     let mut missed = None;
     for tried in 0..TRIALS {
@@ -170,11 +192,14 @@ fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solve
             Err(_) if tried > 0 => break,
             chosen => chosen?,
         };
-        let error = match attempt(settings, (&asked, &choice), trial)? {
-            Ok(sums) => {
-                let Settings { precision, leaf_size, .. } = asked;
-                let kept = Kept { direct: false, target_error, precision, leaf_size, sums: 0, patience: 0 };
-                return Ok(Solved { choice, sums, kept: (tried > 0).then_some(kept) });
+        let error = match attempt(settings, (&asked, &choice), None, trial)? {
+            Ok((sums, mesh)) => {
+                let (precision, leaf_size) = match mesh {
+                    Some(_) => (choice.precision, Some(choice.leaf_size)),
+                    None => (asked.precision, asked.leaf_size),
+                };
+                let kept = Kept { direct: false, target_error, precision, leaf_size, sums: 0, patience: 0, mesh };
+                return Ok(Solved { choice, sums, kept: (tried > 0 || mesh.is_some()).then_some(kept) });
             }
             Err(error) => error,
         };
@@ -200,24 +225,37 @@ fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solve
     let choice = trial.choose(&asked, settings.tolerance)?;
     let sums = whole(trial, &asked, &choice)?;
     let (target_error, precision) = (settings.tolerance, Precision::F64);
-    let kept = Kept { direct: true, target_error, precision, leaf_size: None, sums: 0, patience: 0 };
+    let kept = Kept { direct: true, target_error, precision, leaf_size: None, sums: 0, patience: 0, mesh: None };
     Ok(Solved { choice, sums, kept: Some(kept) })
 }
 
-/// The sums of a choice, or their error if it is above the tolerance.
+/// The sums of a choice, or their error if it is above the tolerance. `known` is the mesh of an earlier sum that tells it, if
+/// one does; what is kept of the present one comes with the sums.
 fn attempt<T: Trial>(
     settings: &Settings,
     (asked, choice): (&Settings, &Choice),
+    known: Option<KeptMesh>,
     trial: &mut T,
-) -> Result<Result<T::Sums, f64>, Error> {
+) -> Result<Result<(T::Sums, Option<KeptMesh>), f64>, Error> {
     let mut sums = whole(trial, asked, choice)?;
     if settings.guarded().is_none() || choice.is_exact() {
-        return Ok(Ok(sums));
+        return Ok(Ok((sums, None)));
+    }
+    let meshed = choice.method == Method::Mesh;
+    let weights = if meshed { trial.weights(&sums)? } else { None };
+    if let (Some(known), Some(now)) = (known, weights)
+        && known.error_with(now) <= KNOWN * settings.tolerance
+    {
+        return Ok(Ok((sums, Some(known))));
     }
     let error = judge(settings, &sums, trial)?;
     let holds = |error: f64| error <= TRUSTED * settings.tolerance;
-    let holds = holds(error) || (trial.repair(&mut sums, choice)? && holds(judge(settings, &sums, trial)?));
-    Ok(if holds { Ok(sums) } else { Err(error) })
+    if holds(error) {
+        let mesh = choice.order.zip(weights).map(|(order, weights)| KeptMesh { order, error, weights });
+        return Ok(Ok((sums, mesh)));
+    }
+    let repaired = trial.repair(&mut sums, choice)? && holds(judge(settings, &sums, trial)?);
+    Ok(if repaired { Ok((sums, None)) } else { Err(error) })
 }
 
 /// The error of `sums` by as close a look as it wants.

@@ -1,8 +1,10 @@
 //! The bodies of a periodic box: where they lie in it, and what is not harmonic of their potential.
 
 use cust::memory::DevicePointer;
-use fmm_core::Error;
+use fmm_core::accuracy::field_of_ions;
 use fmm_core::boundary::{Moments, PeriodicBox};
+use fmm_core::math::blocked::added;
+use fmm_core::{Error, Weights};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -10,7 +12,7 @@ use crate::direct::Output;
 use crate::geometry::DeviceTree;
 use crate::inputs::Ends;
 use crate::view::Points;
-use crate::view::{BoxView, MOMENTS, TILE};
+use crate::view::{BoxView, MOMENTS, TILE, WEIGHTS};
 
 /// Blocks that share the bodies where their moments are summed. The bits of a sum depend on this and not on the device.
 const SHARES: usize = 512;
@@ -27,6 +29,8 @@ pub struct Boxed {
     inner: Moments,
     /// Σ |q|.
     magnitude: f64,
+    /// Σ q².
+    squares: f64,
     /// Of bodies as they are about the origin.
     outer: Moments,
 }
@@ -39,6 +43,11 @@ fn of(cell: &PeriodicBox) -> BoxView {
         middle: cell.side.map(|s| 0.5 * s),
         ..BoxView::default()
     }
+}
+
+/// Blocks that share so many bodies.
+fn shares(n: usize) -> usize {
+    n.div_ceil(TILE).clamp(1, SHARES)
 }
 
 /// Whether trees are made of stretched places.
@@ -59,7 +68,7 @@ impl Boxed {
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
     pub fn wrap(&mut self, gpu: &Gpu, cell: &PeriodicBox, ends: Ends) -> Result<(), Error> {
-        let blocks = ends.sources.n.div_ceil(TILE).clamp(1, SHARES);
+        let blocks = shares(ends.sources.n);
         for (k, points) in [Some(ends.sources), ends.targets].into_iter().flatten().enumerate() {
             self.wrapped[k].resize(3 * points.n)?;
             self.stretched[k].resize(if stretches(cell) { 3 * points.n } else { 0 })?;
@@ -80,7 +89,7 @@ impl Boxed {
             // SAFETY: all arrays are of the points' number, and there is a share for each block.
             unsafe { gpu.kernels().launch(gpu.stream(), "box_wrap", blocks as u32, TILE as u32, &view)? };
         }
-        (self.inner, self.outer, self.magnitude) = Default::default();
+        (self.inner, self.outer, self.magnitude, self.squares) = Default::default();
         if ends.sources.n == 0 {
             return Ok(());
         }
@@ -90,6 +99,7 @@ impl Boxed {
             self.inner.second += s[4];
             self.magnitude += s[5];
             self.outer.second += s[9];
+            self.squares += s[10];
             for d in 0..3 {
                 self.inner.dipole[d] += s[1 + d];
                 self.outer.dipole[d] += s[6 + d];
@@ -123,6 +133,28 @@ impl Boxed {
     /// What the surroundings do: the moments of the sources as they are, without the charge, of which rounding is left.
     pub fn outer(&self) -> Moments {
         Moments { charge: 0.0, ..self.outer }
+    }
+
+    /// How much errors of one size at all of these targets count in what was summed.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without the memory, or if the driver fails.
+    pub fn weights(&mut self, gpu: &Gpu, cell: &PeriodicBox, ends: Ends, output: Output) -> Result<Weights, Error> {
+        let targets = ends.at().n;
+        let blocks = shares(targets);
+        self.partial.resize(blocks * WEIGHTS)?;
+        let view = BoxView {
+            partial: self.partial.pointer(),
+            field: output.field,
+            potential: output.potential,
+            n: targets as u64,
+            ..BoxView::default()
+        };
+        // SAFETY: both arrays are of the targets' number, and there is a share for each block.
+        unsafe { gpu.kernels().launch(gpu.stream(), "box_weights", blocks as u32, TILE as u32, &view)? };
+        let shares = self.partial.read(gpu.stream())?;
+        let sums = added(shares.as_chunks::<WEIGHTS>().0.iter().copied());
+        Ok(Weights::of(sums, targets, field_of_ions(cell.volume(), ends.sources.n, self.squares)))
     }
 
     /// Queues the adding of what is not harmonic of the potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), where `harmonic`, and of

@@ -6,6 +6,8 @@ use fmm_core::mesh::Recipe;
 use fmm_core::mesh::recipe::{self, Rates};
 use fmm_core::{Choice, Error, Family, Method, PeriodicBox, Precision, Settings};
 
+use crate::mesh;
+
 /// The most bodies of a direct sum: the number of keys, a power of two, is a 32-bit number.
 const MOST_BODIES: usize = 1 << 31;
 
@@ -62,9 +64,14 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
         let crowding = accuracy::crowding_in(cell, &problem);
         let time = if ewald { ewald_time(problem) } else { expansion_time(&others, problem, crowding) };
         let meshed = accuracy::cheaper_mesh(settings, problem, others.precision, settings.tolerance, time);
-        let points = meshed.and_then(|mesh| mesh_points(cell, &problem, &mesh));
-        let serves = ewald || crowding <= MOST_CROWDED;
-        if serves && !fixed && points.is_some_and(|points| points.iter().all(|&n| n <= MOST_LINE)) {
+        let points = meshed.as_ref().and_then(|mesh| mesh_points(cell, &problem, mesh));
+        // Where nothing but Ewald's sum is left, the longest lines that a GPU transforms are good enough.
+        let single = meshed.as_ref().is_some_and(|mesh| mesh.precision == Precision::F32);
+        let serves = |points: [usize; 3]| match ewald {
+            true => mesh::check_lines(points, single).is_ok(),
+            false => crowding <= MOST_CROWDED && points.iter().all(|&n| n <= MOST_LINE),
+        };
+        if !fixed && points.is_some_and(serves) {
             return Ok(with(Method::Mesh));
         }
         if ewald {

@@ -3,7 +3,7 @@
 use crate::common::gpu;
 use fmm_core::gauss::{Axes, Dimension, Settings as GaussSettings};
 use fmm_core::planar::{Blob, Kernel, Problem};
-use fmm_core::{Complex64, Error, Evaluation, Precision, Settings, StageTimes, WithHessian};
+use fmm_core::{Complex64, Error, Evaluation, ParticleStore, Precision, Settings, StageTimes, WithHessian};
 use fmm_cuda::Gpu;
 use testkit::contract::Place;
 
@@ -18,6 +18,10 @@ impl Place for OnGpu {
         targets: Option<&[[f64; 3]]>,
     ) -> Result<Evaluation, Error> {
         fmm_cuda::evaluate(&self.0, settings, sources, strengths, targets, &mut StageTimes::default())
+    }
+
+    fn store(&self, settings: &Settings) -> Result<Box<dyn ParticleStore>, Error> {
+        Ok(Box::new(fmm_cuda::CudaStore::new(Gpu::open(0).expect("that of the tests"), settings.clone())?))
     }
 
     fn evaluate_hessian(

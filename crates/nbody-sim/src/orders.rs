@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use fmm_core::comm::{Comm, from_first};
-use fmm_core::{Kept, Precision};
+use fmm_core::{Kept, KeptMesh, Precision, Weights};
 
 use crate::files::snapshot::{Field, Float, Layout};
 
@@ -40,7 +40,7 @@ pub enum Order {
 }
 
 /// An order as ranks send it: its number, and what it says.
-type Words = [u64; 8];
+type Words = [u64; 13];
 
 const PRECISIONS: [Precision; 4] = [Precision::Auto, Precision::F32, Precision::Mixed, Precision::F64];
 
@@ -56,22 +56,28 @@ impl Order {
     }
 
     fn words(&self) -> Words {
-        let mut words = [0; 8];
+        let mut words = [0; 13];
         let mut put = |values: &[u64]| words[..values.len()].copy_from_slice(values);
         match self {
             Order::Begin => put(&[0]),
             Order::WantPotential(wanted) => put(&[1, u64::from(*wanted)]),
             Order::Recall(None) => put(&[2, 0]),
-            Order::Recall(Some(kept)) => put(&[
-                2,
-                1,
-                u64::from(kept.direct),
-                kept.target_error.to_bits(),
-                PRECISIONS.iter().position(|p| *p == kept.precision).unwrap_or(0) as u64,
-                kept.leaf_size.map_or(0, |size| size as u64 + 1),
-                u64::from(kept.sums),
-                u64::from(kept.patience),
-            ]),
+            Order::Recall(Some(kept)) => {
+                let mesh = kept.mesh.map_or([0; 5], |KeptMesh { order, error, weights: Weights([a, b, c]) }| {
+                    [order as u64, error.to_bits(), a.to_bits(), b.to_bits(), c.to_bits()]
+                });
+                let choice = [
+                    2,
+                    1,
+                    u64::from(kept.direct),
+                    kept.target_error.to_bits(),
+                    PRECISIONS.iter().position(|p| *p == kept.precision).unwrap_or(0) as u64,
+                    kept.leaf_size.map_or(0, |size| size as u64 + 1),
+                    u64::from(kept.sums),
+                    u64::from(kept.patience),
+                ];
+                put(&[&choice[..], &mesh].concat());
+            }
             Order::Refresh => put(&[3]),
             Order::Step { number, potential } => put(&[4, *number, u64::from(*potential)]),
             Order::Diagnose => put(&[5]),
@@ -85,7 +91,7 @@ impl Order {
     }
 
     fn read(words: Words) -> Order {
-        let [number, a, b, c, d, e, f, g] = words;
+        let [number, a, b, c, d, e, f, g, order, mesh @ ..] = words;
         match number {
             0 => Order::Begin,
             1 => Order::WantPotential(a == 1),
@@ -97,6 +103,10 @@ impl Order {
                 leaf_size: e.checked_sub(1).map(|size| size as usize),
                 sums: f as u32,
                 patience: g as u32,
+                mesh: (order > 0).then(|| {
+                    let [error, weights @ ..] = mesh.map(f64::from_bits);
+                    KeptMesh { order: order as usize, error, weights: Weights(weights) }
+                }),
             })),
             3 => Order::Refresh,
             4 => Order::Step { number: a, potential: b == 1 },
@@ -132,6 +142,11 @@ mod tests {
             leaf_size,
             sums: 5,
             patience: 8,
+            mesh: leaf_size.map(|_| KeptMesh {
+                order: 7,
+                error: 1e-5,
+                weights: Weights([0.1, 1.0 / 3.0, 0.0]),
+            }),
         };
         let layout = |precision| Layout { fields: vec![Field::Velocity, Field::ForceError], precision };
         let mut orders = vec![

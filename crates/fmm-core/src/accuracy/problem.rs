@@ -236,6 +236,12 @@ impl<const D: usize> Spread<D> {
 /// over strength and square of the spacing: measured at 8,000 ions (docs/performance.md).
 const IONS: [f64; 2] = [1.2, 0.69];
 
+/// (mean of 1/e²)^(−1/2) of such ions, as many in this volume, with this sum of the squares of their strengths.
+pub fn field_of_ions(volume: f64, ions: usize, squares: f64) -> f64 {
+    let spacing = (volume / ions as f64).cbrt();
+    IONS[1] * (squares / ions as f64).sqrt() / spacing / spacing
+}
+
 /// [`Problem::field_of`] random charges, which the table of the FMM was measured with: 3.3 over 0.69.
 const RANDOM: f64 = 4.8;
 

@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 
 use super::points::{Points, Summed};
-use crate::accuracy::{Problem, closest_pair};
+use crate::accuracy::{self, Problem, closest_pair};
+use crate::math::blocked_sums;
 use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
 use crate::ewald::{self, At, Ewald};
@@ -113,6 +114,13 @@ impl InBox {
         let (accuracy, targets) = (part * settings.tolerance, Look::First.size(points.at().len()));
         let cell = settings.boundary.periodic()?;
         Some(Ewald::new(cell, settings.softening, accuracy, points.sources, points.columns[0], targets))
+    }
+
+    /// [`accuracy::field_of_ions`] of the sources.
+    pub fn field_of_ions(&self, points: Points) -> f64 {
+        let strengths = points.columns[0];
+        let [squares] = blocked_sums(strengths.len(), |i| [strengths[i] * strengths[i]]);
+        accuracy::field_of_ions(self.cell.volume(), strengths.len(), squares)
     }
 
     /// How strong fields are at some targets: [`Problem::field_of`].

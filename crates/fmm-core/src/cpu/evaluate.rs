@@ -20,7 +20,7 @@ use crate::mesh::recipe::Rates;
 use crate::plan::OctreePlan;
 use crate::solve::{Evaluation, Quantity, Solved, Trial, solve};
 use crate::tree::Cube;
-use crate::{Cancel, Choice, Error, Family, Kept, Method, Precision, Settings, Stage, StageTimes};
+use crate::{Cancel, Choice, Error, Family, Kept, Method, Precision, Settings, Stage, StageTimes, Weights};
 use crate::{bodies, error_model};
 
 /// The field of `sources` with `strengths` at `targets`; without targets at the sources themselves, where none sees
@@ -150,20 +150,13 @@ pub(super) fn solve_points(
         }
         None => times.time_more(Stage::Tree, || Frame::Open(Cube::around(&[points.sources, targets]))),
     };
-    let mut problem = times.time_more(Stage::Tree, || match &frame {
+    let problem = times.time_more(Stage::Tree, || match &frame {
         Frame::Open(cube) => Problem::of(points.sources, points.columns, points.at().len(), cube),
         Frame::Box(within) => {
             within.problem(points).with_mesh((quantity == Quantity::Potential).then_some(Rates::CORES))
         }
     });
-    let mut reference = None;
-    if let Frame::Box(within) = &frame
-        && problem.is_worth_a_look(&settings)
-    {
-        reference = times.time_more(Stage::Guard, || InBox::reference(&settings, points, quantity));
-        problem.field = reference.as_ref().map(|r| times.time_more(Stage::Guard, || within.field(r, points)));
-    }
-    let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, reference, norms: None, times };
+    let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, reference: None, norms: None, times };
     let Solved { choice, mut sums, kept } = solve(&settings, kept, &mut trial)?;
     if settings.errors {
         if !choice.is_exact() && trial.norms.is_none() {
@@ -211,6 +204,17 @@ impl Trial for SpaceTrial<'_> {
         self.times.cancel()
     }
 
+    fn look(&mut self) {
+        let SpaceTrial { settings, points, quantity, .. } = *self;
+        if let Frame::Box(within) = &self.frame
+            && self.problem.is_worth_a_look(settings)
+        {
+            self.reference = self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity));
+            let field = |r| self.times.time_more(Stage::Guard, || within.field(r, points));
+            self.problem.field = self.reference.as_ref().map(field);
+        }
+    }
+
     fn choose(&self, settings: &Settings, target_error: f64) -> Result<Choice, Error> {
         accuracy::choose_for(settings, self.problem, self.quantity.table_error(target_error))
     }
@@ -251,6 +255,11 @@ impl Trial for SpaceTrial<'_> {
                 summed
             }
         })
+    }
+
+    fn weights(&mut self, sums: &Summed) -> Result<Option<Weights>, Error> {
+        let Frame::Box(within) = &self.frame else { return Ok(None) };
+        Ok(Some(self.times.time_more(Stage::Guard, || sums.weights(within.field_of_ions(self.points)))))
     }
 
     fn looks_closer(&self) -> bool {

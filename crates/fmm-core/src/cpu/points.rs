@@ -1,6 +1,8 @@
 //! What is summed in space, and its sums.
 
+use crate::Weights;
 use crate::comm::{Comm, Solo};
+use crate::math::blocked::blocked_sums;
 use crate::prediction::Prediction;
 
 /// What is summed, as the caller gave it.
@@ -38,6 +40,16 @@ pub(crate) struct Summed {
 }
 
 impl Summed {
+    /// How much errors of one size at all targets count, where ions have this field.
+    pub fn weights(&self, field_of_ions: f64) -> Weights {
+        let of_target = |i: usize| {
+            let square = self.field[i].iter().map(|c| c * c).sum::<f64>();
+            [1.0 / square, square, self.potential[i].powi(2)]
+        };
+        let n = self.field.len();
+        Weights::of(blocked_sums(n, of_target), n, field_of_ions)
+    }
+
     /// What the error field says of the sums.
     pub fn prediction(&self) -> Prediction<'_, [f64; 3], 3> {
         self.prediction_on(&Solo)

@@ -41,6 +41,14 @@ impl Recipe {
         ERRORS.iter().position(|&e| e <= error).map(|k| FEWEST + k)
     }
 
+    /// The relative error of so many points at ions up to a quarter of a spacing from the places of a lattice.
+    ///
+    /// # Panics
+    /// Outside [`Self::ORDERS`].
+    pub fn error(points: usize) -> f64 {
+        ERRORS[points - FEWEST]
+    }
+
     /// Points of the mesh along each side of a box for pairs up to `cutoff`.
     pub fn counts(&self, cutoff: f64, side: [f64; 3]) -> [usize; 3] {
         let spacing = PI * cutoff / (self.oversampling * self.bandlimit);

@@ -1,8 +1,9 @@
 //! The driver with sums of given errors.
 
 use super::*;
-use crate::Method;
 use crate::accuracy::Kind;
+use crate::mesh::recipe::Rates;
+use crate::{Boundary, PeriodicBox};
 
 /// Sums whose errors, in tolerances, are these one after the other; the last of them from then on.
 struct Errs<'a> {
@@ -13,6 +14,8 @@ struct Errs<'a> {
     /// Whether a closer look says more.
     closer: bool,
     looks: Vec<Look>,
+    /// Of sums with a mesh, if they are known.
+    weights: Option<Weights>,
     cancel: Cancel,
 }
 
@@ -42,6 +45,10 @@ impl Trial for Errs<'_> {
         Ok(choice.clone())
     }
 
+    fn weights(&mut self, _: &Choice) -> Result<Option<Weights>, Error> {
+        Ok(self.weights)
+    }
+
     fn looks_closer(&self) -> bool {
         self.closer
     }
@@ -68,7 +75,7 @@ fn trial(errors: &[f64], bodies: usize) -> Errs<'_> {
         mesh: None,
         field: None,
     };
-    Errs { problem, errors, done: vec![], measured: 0, closer: false, looks: vec![], cancel: Cancel::new() }
+    Errs { problem, errors, done: vec![], measured: 0, closer: false, looks: vec![], weights: None, cancel: Cancel::new() }
 }
 
 /// What solving gives, the choices that were executed, and how many of them were measured.
@@ -229,4 +236,38 @@ fn tables_are_read_again_more_and_more_rarely() {
         }
     }
     assert_eq!(waits, [4, 8, 16, 32, 64, 64, 64]);
+}
+
+#[test]
+fn the_error_of_a_mesh_is_measured_now_and_then_and_where_fields_fall() {
+    let settings = Settings { tolerance: TOLERANCE, method: Method::Mesh, ..Settings::default() };
+    let sum = |kept: Option<Kept>, errors: &[f64], field: Option<f64>| {
+        let mut trial = trial(errors, 20_000);
+        trial.problem = trial.problem.in_box().with_mesh(Some(Rates::CORES));
+        trial.weights = field.map(|e| Weights([0.1 / e, 0.1 / e, 0.0]));
+        let settings = Settings { boundary: Boundary::Periodic(PeriodicBox::cube(1.0)), ..settings.clone() };
+        let solved = solve(&settings, kept, &mut trial).unwrap();
+        (solved.kept, trial.done, trial.measured)
+    };
+    let (mut kept, first, measured) = sum(None, &[0.3], Some(1.0));
+    assert!(measured == 1 && first[0].method == Method::Mesh && kept.unwrap().mesh.unwrap().error == 0.3 * TOLERANCE);
+    let mut measured = vec![];
+    for number in 1..=66 {
+        let (next, done, looks) = sum(kept, &[0.3], Some(1.0));
+        assert_eq!(done, first);
+        kept = next;
+        measured.extend((looks > 0).then_some(number));
+    }
+    assert_eq!(measured, [16, 32, 48, 64]);
+    // Fields of a half make the error three fifths of the tolerance; weaker ones are measured, by themselves.
+    let after = |field: f64, errors: &[f64]| sum(kept, errors, Some(field));
+    assert_eq!(after(0.51, &[9.0]).2, 0);
+    let (next, done, looks) = after(0.49, &[0.7]);
+    assert!(done == first && looks == 1 && next.unwrap().mesh.unwrap().error == 0.7 * TOLERANCE);
+    // A mesh that no longer holds is chosen anew.
+    let (next, done, looks) = after(0.1, &[3.0, 0.3]);
+    assert!(done.len() == 2 && done[1] == first[0] && looks == 2, "{done:?}");
+    assert_eq!(next.unwrap().sums, 0);
+    // Where weights are not known every sum is measured, and nothing is kept of tables that hold.
+    assert!(sum(None, &[0.3], None).0.is_none());
 }

@@ -9,7 +9,9 @@ use fmm_core::guard::{Look, Norms};
 use fmm_core::plan::OctreePlan;
 use fmm_core::solve::{Quantity, Solved, Trial, solve};
 use fmm_core::tree::Cube;
-use fmm_core::{Cancel, Choice, Error, Kept, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes};
+use fmm_core::{
+    Cancel, Choice, Error, Kept, Method, PeriodicBox, Precision, Settings, Softening, Stage, StageTimes, Weights,
+};
 
 use crate::boxed::Boxed;
 use crate::buffer::Buffer;
@@ -390,6 +392,15 @@ impl Trial for SpaceTrial<'_> {
             }
             (None, _) => self.sum_by_plan(settings, choice),
         }
+    }
+
+    fn weights(&mut self, _: &Summed) -> Result<Option<Weights>, Error> {
+        let Some(cell) = self.cell else { return Ok(None) };
+        let (ends, output) = (self.inputs.ends(), self.output());
+        let start = std::time::Instant::now();
+        let weights = self.arrays.boxed.weights(self.gpu, &cell, ends, output);
+        self.times.add(Stage::Guard, start.elapsed());
+        weights.map(Some)
     }
 
     fn looks_closer(&self) -> bool {

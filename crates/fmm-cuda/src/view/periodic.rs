@@ -6,8 +6,10 @@ use super::{Body, F32OrF64, ReadOnly, Uint4};
 
 /// Numbers of a share of the moments: charge, dipole and second moment of wrapped bodies about the
 /// middle of the box, the sum of the magnitudes, and dipole and second moment of bodies as they are
-/// about the origin.
-pub const MOMENTS: usize = 10;
+/// about the origin; the sum of the squares of the strengths.
+pub const MOMENTS: usize = 11;
+/// Numbers of a share of what errors are compared with: the sums of 1/|e|², |e|² and the squares of potentials.
+pub const WEIGHTS: usize = 3;
 /// Waves along z of a column.
 pub const DEEP: usize = 4;
 /// Places of a target in a row of what the guard hears.
@@ -27,7 +29,7 @@ pub struct BoxView {
     pub wrapped: DevicePointer<f64>,
     /// In the cube that the box is stretched to, or null. `[n][3]`
     pub stretched: DevicePointer<f64>,
-    /// `[blocks][MOMENTS]`
+    /// `[blocks][MOMENTS]` or `[blocks][WEIGHTS]`
     pub partial: DevicePointer<f64>,
     /// `[cells][3]`
     pub center: DevicePointer<f64>,

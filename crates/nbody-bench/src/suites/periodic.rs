@@ -6,8 +6,9 @@ use std::fs;
 use std::process::Command;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
-use fmm_core::{Boundary, Error, Method, Particles, PeriodicBox, Settings, StageTimes};
+use fmm_core::{Boundary, Error, KeptMesh, Method, ParticleStore, Particles, PeriodicBox, Settings, StageTimes};
 use serde_json::Value;
 
 use super::periodic_figures::{OPENMM, figures, summary};
@@ -34,6 +35,7 @@ pub const SUITE: Suite = Suite {
         ("order", "p"),
         ("leaf", "leaf"),
         ("seconds", "s"),
+        ("step_seconds", "s a step"),
         ("rms", "rms"),
         ("l2", "L2"),
         ("net_force", "|ΣF|/Σ|F|"),
@@ -52,6 +54,9 @@ const TOLERANCES: [f64; 4] = [3e-3, 5e-4, 1e-4, 1e-5];
 
 /// Targets at which errors are measured.
 const SAMPLE: usize = 500;
+
+/// Steps are timed where a round of them takes less than so many budgets.
+const STEPS: f64 = 4.0;
 
 /// One measurement.
 #[derive(Clone)]
@@ -197,8 +202,34 @@ fn ours(
             record.set("chosen", choice.method.name()).set("precision", choice.precision.name());
             record.set("leaf", choice.leaf_size).set("order", choice.order.map_or(Value::Null, Value::from));
         }
+        if f64::from(KeptMesh::EVERY) * record.number("seconds") < STEPS * limits.budget {
+            record.set("step_seconds", step(store.as_mut(), limits)?);
+        }
         Ok(true)
     })
+}
+
+/// Seconds of a step of a run, which begins each sum with what the last one has kept: the mean of whole rounds of
+/// [`KeptMesh::EVERY`] steps.
+fn step(store: &mut dyn ParticleStore, limits: Limits) -> Result<f64, Failure> {
+    const WAY: f64 = 1e-6;
+    let times = &mut StageTimes::default();
+    let mut kept = store.forces_kept(None, times).map_err(refused)?;
+    let (start, mut steps) = (Instant::now(), 0);
+    loop {
+        for _ in 0..KeptMesh::EVERY {
+            store.kick(0.5 * WAY, times).map_err(refused)?;
+            store.drift(WAY, times).map_err(refused)?;
+            kept = store.forces_kept(kept, times).map_err(refused)?;
+            store.kick(0.5 * WAY, times).map_err(refused)?;
+        }
+        store.check().map_err(refused)?;
+        steps += KeptMesh::EVERY;
+        let spent = start.elapsed().as_secs_f64();
+        if spent >= limits.budget || steps >= 4 * KeptMesh::EVERY {
+            return Ok(spent / f64::from(steps));
+        }
+    }
 }
 
 /// Times OpenMM's sum.

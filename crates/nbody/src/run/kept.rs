@@ -1,6 +1,7 @@
 //! The kept choice of the sums of a run as numbers of a checkpoint.
 
-use fmm_core::{Kept, Precision, Settings};
+use fmm_core::mesh::Recipe;
+use fmm_core::{Kept, KeptMesh, Precision, Settings, Weights};
 
 /// What their names begin with.
 const PREFIX: &str = "kept_";
@@ -8,6 +9,9 @@ const PREFIX: &str = "kept_";
 /// Precisions as numbers: bits, the mean of both of them, and 0 where it is open.
 const PRECISIONS: [(Precision, f64); 4] =
     [(Precision::Auto, 0.0), (Precision::F32, 32.0), (Precision::Mixed, 48.0), (Precision::F64, 64.0)];
+
+/// The weights of errors of a mesh.
+const WEIGHTS: [&str; 3] = ["mesh_relative", "mesh_field", "mesh_potential"];
 
 /// The numbers of a kept choice.
 pub fn numbers(kept: &Kept) -> Vec<(String, f64)> {
@@ -20,6 +24,10 @@ pub fn numbers(kept: &Kept) -> Vec<(String, f64)> {
         ("patience", f64::from(kept.patience)),
     ];
     numbers.extend(kept.leaf_size.map(|size| ("leaf_size", size as f64)));
+    if let Some(KeptMesh { order, error, weights: Weights(weights) }) = kept.mesh {
+        numbers.extend([("mesh_order", order as f64), ("mesh_error", error)]);
+        numbers.extend(WEIGHTS.into_iter().zip(weights));
+    }
     numbers.into_iter().map(|(name, value)| (format!("{PREFIX}{name}"), value)).collect()
 }
 
@@ -30,6 +38,12 @@ pub fn recalled(get: &impl Fn(&str) -> Option<f64>) -> Option<Kept> {
     let (target_error, bits) = (get("target_error")?, get("precision_bits")?);
     let (_, precision) = PRECISIONS.into_iter().map(|(p, b)| (b, p)).find(|(b, _)| *b == bits)?;
     let direct = get("direct")? != 0.0;
+    let mesh = || {
+        let [relative, field, potential] = WEIGHTS.map(get);
+        let (order, weights) = (get("mesh_order")? as usize, Weights([relative?, field?, potential?]));
+        let mesh = KeptMesh { order, error: get("mesh_error")?, weights };
+        Recipe::ORDERS.contains(&order).then_some(mesh)
+    };
     let kept = Kept {
         direct,
         target_error,
@@ -37,6 +51,7 @@ pub fn recalled(get: &impl Fn(&str) -> Option<f64>) -> Option<Kept> {
         leaf_size: get("leaf_size").map(|size| size as usize),
         sums: get("sums")? as u32,
         patience: get("patience")? as u32,
+        mesh: mesh(),
     };
     (Settings::TIGHTEST..=0.1).contains(&target_error).then_some(kept)
 }
@@ -54,7 +69,9 @@ mod tests {
     fn numbers_are_recalled_as_the_choice_that_they_were() {
         for (precision, _) in PRECISIONS {
             for (direct, leaf_size) in [(false, Some(77)), (true, None)] {
-                let kept = Kept { direct, target_error: 3e-5, precision, leaf_size, sums: 5, patience: 8 };
+                let mesh = KeptMesh { order: 7, error: 1e-5, weights: Weights([0.1, 1.0 / 3.0, 0.0]) };
+                let mesh = (!direct).then_some(mesh);
+                let kept = Kept { direct, target_error: 3e-5, precision, leaf_size, sums: 5, patience: 8, mesh };
                 let numbers = numbers(&kept);
                 let get = |name: &str| numbers.iter().find(|n| n.0 == name).map(|n| n.1);
                 assert_eq!(recalled(&get), Some(kept));

@@ -1,7 +1,7 @@
 //! Sums in periodic boxes with a mesh, against Ewald's.
 #![allow(missing_docs, reason = "each function is named after its promise")]
 
-use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening, Surroundings};
+use fmm_core::{Boundary, Kept, Method, Particles, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings};
 
 use super::Place;
 use super::boxes::keeps;
@@ -31,6 +31,48 @@ pub fn every_precision_of_a_mesh_keeps_what_it_takes(place: &impl Place) {
             let e = exact.errors(&found.potential, &found.field);
             assert!(e.keep(tolerance) && e.potential_l2 <= tolerance, "{name} {precision:?} {tolerance:e}: {e:?}");
         }
+    }
+}
+
+/// The error of a mesh is measured now and then in a run, and in between where the fields that it is compared with fall: here those
+/// of a sublattice that swings through the places of a crystal, where all forces vanish.
+pub fn meshes_of_runs_keep_their_tolerance_between_measurements(place: &impl Place) {
+    const CELLS: usize = 12;
+    let side = [CELLS as f64; 3];
+    let strength = |i: usize| if (i + i / CELLS + i / CELLS / CELLS) % 2 == 0 { 1.0 } else { -1.0 };
+    let q: Vec<f64> = (0..CELLS.pow(3)).map(strength).collect();
+    let jitter = random_in([2.0; 3], q.len(), 9);
+    let at = |swing: f64, shaken: f64| -> Points {
+        let ion = |i: usize| {
+            let x = [i, i / CELLS, i / CELLS / CELLS].map(|k| (k % CELLS) as f64 + 0.5);
+            let away = if q[i] > 0.0 { swing } else { 0.0 };
+            [0, 1, 2].map(|d| x[d] + shaken * (jitter[i][d] - 1.0) + if d == 0 { away } else { 0.0 })
+        };
+        (0..q.len()).map(ion).collect()
+    };
+    for (tolerance, shaken, precision) in
+        [(1e-3, 0.1, Precision::Auto), (1e-4, 1e-3, Precision::Auto), (1e-6, 1e-2, Precision::Auto), (1e-4, 0.1, Precision::F64)]
+    {
+        let settings = Settings { precision, ..mesh(side, tolerance) };
+        let mut store = place.store(&settings).unwrap();
+        let (mut kept, mut measured) = (None, 0);
+        for step in 0..40 {
+            let points = at(0.3 * (std::f64::consts::TAU * step as f64 / 50.0).cos(), shaken);
+            let (position, strength, velocity) = (points.clone(), q.clone(), vec![[0.0; 3]; q.len()]);
+            let particles = Particles { position, velocity, strength, ..Particles::default() };
+            store.upload(&particles).unwrap();
+            store.want_potential(true);
+            let next = store.forces_kept(kept, &mut StageTimes::default()).unwrap();
+            let mesh = |kept: Option<Kept>| kept.and_then(|kept| kept.mesh);
+            measured += usize::from(mesh(next) != mesh(kept));
+            kept = next;
+            let (potential, field) = store.field().unwrap();
+            let exact = Reference::in_box(&cell(side), Softening::None, &points, &q, None);
+            let e = exact.errors(&potential, &field);
+            let keeps = e.keep(tolerance) && e.potential_l2 <= tolerance;
+            assert!(keeps, "{tolerance:e} {shaken} {precision:?}, step {step}: {e:?}");
+        }
+        assert!((3..30).contains(&measured), "{tolerance:e} {shaken} {precision:?}: {measured} measured");
     }
 }
 

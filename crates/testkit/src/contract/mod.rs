@@ -23,7 +23,7 @@ pub use vortex::*;
 
 use fmm_core::gauss::{Axes, Dimension, Settings as GaussSettings};
 use fmm_core::planar::{Blob, Kernel};
-use fmm_core::{Complex64, Error, Evaluation, Settings, StageTimes, WithHessian};
+use fmm_core::{Complex64, Error, Evaluation, ParticleStore, Settings, StageTimes, WithHessian};
 
 /// Where sums are done. Without targets they are at the sources.
 pub trait Place {
@@ -50,6 +50,12 @@ pub trait Place {
         strengths: &[f64],
         targets: Option<&[[f64; 3]]>,
     ) -> Result<WithHessian, Error>;
+
+    /// The particles of a run.
+    ///
+    /// # Errors
+    /// Those of the place's store.
+    fn store(&self, settings: &Settings) -> Result<Box<dyn ParticleStore>, Error>;
 
     /// Velocities of vortex particles.
     ///
@@ -104,6 +110,10 @@ impl Place for Cores {
         targets: Option<&[[f64; 3]]>,
     ) -> Result<Evaluation, Error> {
         fmm_core::evaluate(settings, sources, strengths, targets, &mut StageTimes::default())
+    }
+
+    fn store(&self, settings: &Settings) -> Result<Box<dyn ParticleStore>, Error> {
+        Ok(Box::new(fmm_core::CpuStore::new(settings.clone())?))
     }
 
     fn evaluate_hessian(
@@ -186,6 +196,7 @@ macro_rules! contract {
             softened_boxes_keep_their_tolerance
             a_mesh_keeps_its_tolerance_in_boxes
             every_precision_of_a_mesh_keeps_what_it_takes
+            meshes_of_runs_keep_their_tolerance_between_measurements
             orders_and_cut_offs_of_a_mesh_that_are_given_are_taken
             boxes_of_any_shape_and_few_bodies_have_a_mesh
             close_and_coincident_bodies_of_a_mesh_are_right
