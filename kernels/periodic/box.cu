@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(TILE) box_weights(BoxView v) {
   for (size_t i = size_t(blockIdx.x) * TILE + threadIdx.x; i < v.n; i += size_t(gridDim.x) * TILE) {
     const double x = v.field[3 * i], y = v.field[3 * i + 1], z = v.field[3 * i + 2];
     const double square = x * x + y * y + z * z, potential = v.potential ? v.potential[i] : 0;
-    sum[0] += 1 / square;
+    sum[0] += 1 / fmax(square, v.least_square);
     sum[1] += square;
     sum[2] += potential * potential;
   }

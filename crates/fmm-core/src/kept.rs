@@ -1,5 +1,6 @@
 //! What a run keeps of the choice of a sum for the next one: where the tables misled it, and of sums with a mesh.
 
+use crate::guard::FLOOR;
 use crate::mesh::Recipe;
 use crate::{Method, Precision, Settings};
 
@@ -42,6 +43,11 @@ pub struct KeptMesh {
 pub struct Weights(pub [f64; 3]);
 
 impl Weights {
+    /// The least |e|² that counts, as errors are judged: some thousandth of a largest term, squared.
+    pub fn least_square(field_of_ions: f64) -> f64 {
+        FLOOR * field_of_ions * field_of_ions
+    }
+
     /// From the sums over so many targets of 1/|e|², |e|² and the square of the potential, which is 0 where it is not known.
     pub fn of([inverses, squares, potentials]: [f64; 3], targets: usize, field_of_ions: f64) -> Self {
         let n = targets as f64;
@@ -84,7 +90,13 @@ impl Kept {
         }
         if let Some(mesh) = self.mesh {
             let Kept { precision, leaf_size, .. } = *self;
-            return Settings { method: Method::Mesh, order: Some(mesh.order), precision, leaf_size, ..settings.clone() };
+            return Settings {
+                method: Method::Mesh,
+                order: Some(mesh.order),
+                precision,
+                leaf_size,
+                ..settings.clone()
+            };
         }
         let precision = if settings.precision == Precision::Auto { self.precision } else { settings.precision };
         let leaf_size = settings.leaf_size.or(self.leaf_size).filter(|_| settings.uniform.is_none());

@@ -140,13 +140,14 @@ impl Boxed {
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
     pub fn weights(&mut self, gpu: &Gpu, cell: &PeriodicBox, ends: Ends, output: Output) -> Result<Weights, Error> {
-        let targets = ends.at().n;
+        let (targets, field) = (ends.at().n, field_of_ions(cell.volume(), ends.sources.n, self.squares));
         let blocks = shares(targets);
         self.partial.resize(blocks * WEIGHTS)?;
         let view = BoxView {
             partial: self.partial.pointer(),
             field: output.field,
             potential: output.potential,
+            least_square: Weights::least_square(field),
             n: targets as u64,
             ..BoxView::default()
         };
@@ -154,7 +155,7 @@ impl Boxed {
         unsafe { gpu.kernels().launch(gpu.stream(), "box_weights", blocks as u32, TILE as u32, &view)? };
         let shares = self.partial.read(gpu.stream())?;
         let sums = added(shares.as_chunks::<WEIGHTS>().0.iter().copied());
-        Ok(Weights::of(sums, targets, field_of_ions(cell.volume(), ends.sources.n, self.squares)))
+        Ok(Weights::of(sums, targets, field))
     }
 
     /// Queues the adding of what is not harmonic of the potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), where `harmonic`, and of

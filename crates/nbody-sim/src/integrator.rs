@@ -233,7 +233,15 @@ mod tests {
             self.force = f64::from(before);
             let sums = (before * 3 + (self.x.to_bits() >> 40) as u32 % 89) % 97;
             let precision = Precision::F64;
-            Ok(Some(Kept { direct: false, target_error: 1e-4, precision, leaf_size: None, sums, patience: 99, mesh: None }))
+            Ok(Some(Kept {
+                direct: false,
+                target_error: 1e-4,
+                precision,
+                leaf_size: None,
+                sums,
+                patience: 99,
+                mesh: None,
+            }))
         }
 
         fn kick(&mut self, h: f64, _: &mut StageTimes) -> Result<(), Error> {

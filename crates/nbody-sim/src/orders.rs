@@ -142,11 +142,7 @@ mod tests {
             leaf_size,
             sums: 5,
             patience: 8,
-            mesh: leaf_size.map(|_| KeptMesh {
-                order: 7,
-                error: 1e-5,
-                weights: Weights([0.1, 1.0 / 3.0, 0.0]),
-            }),
+            mesh: leaf_size.map(|_| KeptMesh { order: 7, error: 1e-5, weights: Weights([0.1, 1.0 / 3.0, 0.0]) }),
         };
         let layout = |precision| Layout { fields: vec![Field::Velocity, Field::ForceError], precision };
         let mut orders = vec![

@@ -4,11 +4,11 @@ use rayon::prelude::*;
 
 use super::points::{Points, Summed};
 use crate::accuracy::{self, Problem, closest_pair};
-use crate::math::blocked_sums;
 use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
 use crate::ewald::{self, At, Ewald};
 use crate::guard::{Look, Norms, Sample};
+use crate::math::blocked_sums;
 use crate::mesh::{self, Mesh, Places, Recipe, recipe};
 use crate::solve::Quantity;
 use crate::tree::Cube;

@@ -156,7 +156,8 @@ pub(super) fn solve_points(
             within.problem(points).with_mesh((quantity == Quantity::Potential).then_some(Rates::CORES))
         }
     });
-    let mut trial = SpaceTrial { settings: &settings, points, quantity, frame, problem, reference: None, norms: None, times };
+    let mut trial =
+        SpaceTrial { settings: &settings, points, quantity, frame, problem, reference: None, norms: None, times };
     let Solved { choice, mut sums, kept } = solve(&settings, kept, &mut trial)?;
     if settings.errors {
         if !choice.is_exact() && trial.norms.is_none() {

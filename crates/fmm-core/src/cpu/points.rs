@@ -42,9 +42,10 @@ pub(crate) struct Summed {
 impl Summed {
     /// How much errors of one size at all targets count, where ions have this field.
     pub fn weights(&self, field_of_ions: f64) -> Weights {
+        let least = Weights::least_square(field_of_ions);
         let of_target = |i: usize| {
             let square = self.field[i].iter().map(|c| c * c).sum::<f64>();
-            [1.0 / square, square, self.potential[i].powi(2)]
+            [1.0 / square.max(least), square, self.potential[i].powi(2)]
         };
         let n = self.field.len();
         Weights::of(blocked_sums(n, of_target), n, field_of_ions)

@@ -75,7 +75,16 @@ fn trial(errors: &[f64], bodies: usize) -> Errs<'_> {
         mesh: None,
         field: None,
     };
-    Errs { problem, errors, done: vec![], measured: 0, closer: false, looks: vec![], weights: None, cancel: Cancel::new() }
+    Errs {
+        problem,
+        errors,
+        done: vec![],
+        measured: 0,
+        closer: false,
+        looks: vec![],
+        weights: None,
+        cancel: Cancel::new(),
+    }
 }
 
 /// What solving gives, the choices that were executed, and how many of them were measured.

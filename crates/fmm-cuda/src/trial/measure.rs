@@ -6,7 +6,7 @@ use fmm_core::guard::{Look, TRUSTED, sample_size};
 use fmm_core::math::scale::power_of_two_below;
 use fmm_core::prediction::Prediction;
 use fmm_core::solve::Quantity;
-use fmm_core::{Choice, Error, Method, PeriodicBox, accuracy};
+use fmm_core::{Choice, Error, Method, PeriodicBox, Weights, accuracy};
 
 use super::{Arrays, SpaceTrial, Summed};
 use crate::Gpu;
@@ -17,6 +17,11 @@ use crate::ewald;
 use crate::guard::{self, Draw, Measured, MeasuredInBox, Repaired, Rows};
 use crate::inputs::Ends;
 use crate::order::Units;
+
+/// The weight of relative errors, 1 among ions, from which on the guard's sums are in double precision and have an error that is
+/// so many times smaller, and the largest by which they have.
+const WEAK: f64 = 2.0;
+const WEAKEST: f64 = 1e3;
 
 impl SpaceTrial<'_> {
     /// The error of the present sum over all images.
@@ -35,8 +40,13 @@ impl SpaceTrial<'_> {
         }
         let request = ewald::Request { softening: self.softening, sources: bodies, targets: at, same, order };
         let (position, targets) = (ends.at().position, ends.at().n);
-        if !std::mem::replace(&mut self.begun, true) {
-            guard.ewald.begin(self.gpu, self.gpu.stream(), guarded(cell, boxed, boxed.ends(ends), self.tolerance))?;
+        // Where fields are weak, errors that are relative to them have to be known better.
+        let Weights([relative, ..]) = boxed.weights(self.gpu, cell, ends, output)?;
+        let weak = relative > WEAK;
+        let tolerance = if weak { self.tolerance / relative.min(WEAKEST) } else { self.tolerance };
+        let sources = guarded(cell, boxed, boxed.ends(ends), tolerance);
+        if !std::mem::replace(&mut self.begun, true) || weak {
+            guard.ewald.begin(self.gpu, self.gpu.stream(), ewald::Sources { single: !weak, ..sources })?;
         }
         self.gpu.order(self.gpu.side(), self.gpu.stream())?;
         let sum = MeasuredInBox { request, targets, position, found: output, outer: boxed.outer() };
@@ -46,7 +56,7 @@ impl SpaceTrial<'_> {
             return Ok(error);
         }
         // It may be the guard that errs: where forces cancel its single precision does. No sum is refused by that.
-        let exact = ewald::Sources { single: false, ..guarded(cell, boxed, boxed.ends(ends), self.tolerance) };
+        let exact = ewald::Sources { single: false, ..sources };
         guard.ewald.begin(self.gpu, self.gpu.stream(), exact)?;
         let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, predicted.as_ref())?;
         self.norms = Some(norms);

@@ -53,6 +53,8 @@ pub struct BoxView {
     pub outer_dipole: [f64; 3],
     /// The same.
     pub outer_second: f64,
+    /// The least square of a field that counts.
+    pub least_square: f64,
     /// Number of bodies, or of cells.
     pub n: u64,
 }
@@ -78,6 +80,7 @@ impl Default for BoxView {
             second: 0.0,
             outer_dipole: [0.0; 3],
             outer_second: 0.0,
+            least_square: 0.0,
             n: 0,
         }
     }

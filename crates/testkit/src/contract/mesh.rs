@@ -1,7 +1,9 @@
 //! Sums in periodic boxes with a mesh, against Ewald's.
 #![allow(missing_docs, reason = "each function is named after its promise")]
 
-use fmm_core::{Boundary, Kept, Method, Particles, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings};
+use fmm_core::{
+    Boundary, Kept, Method, Particles, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings,
+};
 
 use super::Place;
 use super::boxes::keeps;
@@ -50,9 +52,12 @@ pub fn meshes_of_runs_keep_their_tolerance_between_measurements(place: &impl Pla
         };
         (0..q.len()).map(ion).collect()
     };
-    for (tolerance, shaken, precision) in
-        [(1e-3, 0.1, Precision::Auto), (1e-4, 1e-3, Precision::Auto), (1e-6, 1e-2, Precision::Auto), (1e-4, 0.1, Precision::F64)]
-    {
+    for (tolerance, shaken, precision) in [
+        (1e-3, 0.1, Precision::Auto),
+        (1e-4, 1e-3, Precision::Auto),
+        (1e-6, 1e-2, Precision::Auto),
+        (1e-4, 0.1, Precision::F64),
+    ] {
         let settings = Settings { precision, ..mesh(side, tolerance) };
         let mut store = place.store(&settings).unwrap();
         let (mut kept, mut measured) = (None, 0);
