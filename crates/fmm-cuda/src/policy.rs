@@ -6,8 +6,6 @@ use fmm_core::mesh::Recipe;
 use fmm_core::mesh::recipe::{self, Rates};
 use fmm_core::{Choice, Error, Family, Method, PeriodicBox, Precision, Settings};
 
-use crate::mesh;
-
 /// The most bodies of a direct sum: the number of keys, a power of two, is a 32-bit number.
 const MOST_BODIES: usize = 1 << 31;
 
@@ -66,9 +64,9 @@ pub fn choose(settings: &Settings, problem: Problem) -> Result<Settings, Error> 
         let meshed = accuracy::cheaper_mesh(settings, problem, others.precision, settings.tolerance, time);
         let points = meshed.as_ref().and_then(|mesh| mesh_points(cell, &problem, mesh));
         // Where nothing but Ewald's sum is left, the longest lines that a GPU transforms are good enough.
-        let single = meshed.as_ref().is_some_and(|mesh| mesh.precision == Precision::F32);
+        let times = if meshed.as_ref().is_some_and(|mesh| mesh.precision == Precision::F32) { 2 } else { 1 };
         let serves = |points: [usize; 3]| match ewald {
-            true => mesh::check_lines(points, single).is_ok(),
+            true => points.iter().zip(LONGEST_LINES).all(|(&n, longest)| n <= times * longest),
             false => crowding <= MOST_CROWDED && points.iter().all(|&n| n <= MOST_LINE),
         };
         if !fixed && points.is_some_and(serves) {
@@ -103,6 +101,9 @@ pub const MESH: Rates = Rates {
 /// The most points along a side of a mesh that is chosen: a block transforms 1,024 in double precision, and the guard
 /// may ask for a smaller error.
 const MOST_LINE: usize = 768;
+
+/// The longest lines along x, y and z that a block transforms in double precision; in single they may be twice as long.
+pub const LONGEST_LINES: [usize; 3] = [2048, 3072, 1024];
 
 /// Sets that are more crowded than this stay with expansions where these serve: the time of a mesh
 /// was measured in droplets of 1e4 to 1e6 ions, 122 times as dense as if they filled their box

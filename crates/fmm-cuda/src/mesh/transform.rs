@@ -252,6 +252,7 @@ impl MeshArrays {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::LONGEST_LINES;
 
     #[test]
     fn factors_make_the_number_and_are_few() {
@@ -262,5 +263,15 @@ mod tests {
         }
         assert_eq!(factors(16), [4, 4]);
         assert_eq!(factors(168), [7, 3, 8]);
+    }
+
+    #[test]
+    fn the_longest_lines_are_those_that_have_room() {
+        for (axis, longest) in LONGEST_LINES.into_iter().enumerate() {
+            for (single, longest) in [(false, longest), (true, 2 * longest)] {
+                let of = |n: usize| check_lines(std::array::from_fn(|d| if d == axis { n } else { 8 }), single).is_ok();
+                assert!(of(longest) && !of(2 * longest), "{axis} {single}");
+            }
+        }
     }
 }
