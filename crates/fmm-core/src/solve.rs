@@ -229,6 +229,9 @@ fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solve
     Ok(Solved { choice, sums, kept: Some(kept) })
 }
 
+/// Sums that were judged: those that hold, with what is kept of their mesh, or the error of others.
+type Judged<S> = Result<(S, Option<KeptMesh>), f64>;
+
 /// The sums of a choice, or their error if it is above the tolerance. `known` is the mesh of an earlier sum that tells it, if
 /// one does; what is kept of the present one comes with the sums.
 fn attempt<T: Trial>(
@@ -236,7 +239,7 @@ fn attempt<T: Trial>(
     (asked, choice): (&Settings, &Choice),
     known: Option<KeptMesh>,
     trial: &mut T,
-) -> Result<Result<(T::Sums, Option<KeptMesh>), f64>, Error> {
+) -> Result<Judged<T::Sums>, Error> {
     let mut sums = whole(trial, asked, choice)?;
     if settings.guarded().is_none() || choice.is_exact() {
         return Ok(Ok((sums, None)));

@@ -41,7 +41,7 @@ pub fn every_precision_of_a_mesh_keeps_what_it_takes(place: &impl Place) {
 pub fn meshes_of_runs_keep_their_tolerance_between_measurements(place: &impl Place) {
     const CELLS: usize = 12;
     let side = [CELLS as f64; 3];
-    let strength = |i: usize| if (i + i / CELLS + i / CELLS / CELLS) % 2 == 0 { 1.0 } else { -1.0 };
+    let strength = |i: usize| if (i + i / CELLS + i / CELLS / CELLS).is_multiple_of(2) { 1.0 } else { -1.0 };
     let q: Vec<f64> = (0..CELLS.pow(3)).map(strength).collect();
     let jitter = random_in([2.0; 3], q.len(), 9);
     let at = |swing: f64, shaken: f64| -> Points {
