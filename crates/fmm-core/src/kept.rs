@@ -4,8 +4,8 @@ use crate::guard::FLOOR;
 use crate::mesh::Recipe;
 use crate::{Method, Precision, Settings};
 
-/// A choice that held in the last sum of a run where that of the tables did not, or that has a mesh. The next sum begins
-/// with it.
+/// A choice that held in the last sum of a run where that of the tables did not, or that has a mesh. The next sum
+/// begins with it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Kept {
     /// Whether no expansion kept the tolerance, so that the direct sum was taken.
@@ -24,8 +24,8 @@ pub struct Kept {
     pub mesh: Option<KeptMesh>,
 }
 
-/// A mesh of a run, whose error is not measured at every sum. Over few steps it hardly changes, and is the same at all targets: what
-/// changes is the field that it is compared with, which every sum has at hand.
+/// A mesh of a run, whose error is not measured at every sum. Over few steps it hardly changes, and is the same at all
+/// targets: what changes is the field that it is compared with, which every sum has at hand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KeptMesh {
     /// Points of its window along an axis.
@@ -36,9 +36,9 @@ pub struct KeptMesh {
     pub weights: Weights,
 }
 
-/// How much errors of one size at all targets count in norms of relative errors: the roots of the means of 1/|e|², and the
-/// inverse rms of the field e, both times the first of [the fields of ions](crate::accuracy::field_of_ions); and the inverse
-/// rms of the potential.
+/// How much errors of one size at all targets count in norms of relative errors: the roots of the means of 1/|e|², and
+/// the inverse rms of the field e, both times the first of [the fields of ions](crate::accuracy::field_of_ions); and
+/// the inverse rms of the potential.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights(pub [f64; 3]);
 
@@ -48,7 +48,8 @@ impl Weights {
         FLOOR * field_of_ions * field_of_ions
     }
 
-    /// From the sums over so many targets of 1/|e|², |e|² and the square of the potential, which is 0 where it is not known.
+    /// From the sums over so many targets of 1/|e|², |e|² and the square of the potential, which is 0 where it is not
+    /// known.
     pub fn of([inverses, squares, potentials]: [f64; 3], targets: usize, field_of_ions: f64) -> Self {
         let n = targets as f64;
         let potential = if potentials > 0.0 { (n / potentials).sqrt() } else { 0.0 };
@@ -60,8 +61,8 @@ impl KeptMesh {
     /// Every how many sums the error is measured.
     pub const EVERY: u32 = 16;
 
-    /// The error of sums with these weights: that of the table at least. In crystals errors depend on where the ions lie
-    /// between the points of the mesh, and may be far less for a while. What is no number is none that is known.
+    /// The error of sums with these weights: that of the table at least. In crystals errors depend on where the ions
+    /// lie between the points of the mesh, and may be far less for a while. What is no number is none that is known.
     pub fn error_with(&self, now: Weights) -> f64 {
         let growth = |(now, then): (&f64, &f64)| if *now == 0.0 { 0.0 } else { self.error * now / then };
         let of_table = now.0[..2].iter().map(|w| w * Recipe::error(self.order));

@@ -101,8 +101,8 @@ pub trait Trial {
     /// What keeps the place from measuring.
     fn error(&mut self, sums: &Self::Sums, look: Look) -> Result<f64, Error>;
 
-    /// How much errors of one size at all targets count in the error of `sums`, which a mesh has made; none if the place does not
-    /// know it, and measures every sum of a run.
+    /// How much errors of one size at all targets count in the error of `sums`, which a mesh has made; none if the
+    /// place does not know it, and measures every sum of a run.
     ///
     /// # Errors
     /// What keeps the place from adding up.
@@ -232,8 +232,8 @@ fn solve_by_tables<T: Trial>(settings: &Settings, trial: &mut T) -> Result<Solve
 /// Sums that were judged: those that hold, with what is kept of their mesh, or the error of others.
 type Judged<S> = Result<(S, Option<KeptMesh>), f64>;
 
-/// The sums of a choice, or their error if it is above the tolerance. `known` is the mesh of an earlier sum that tells it, if
-/// one does; what is kept of the present one comes with the sums.
+/// The sums of a choice, or their error if it is above the tolerance. `known` is the mesh of an earlier sum that tells
+/// it, if one does; what is kept of the present one comes with the sums.
 fn attempt<T: Trial>(
     settings: &Settings,
     (asked, choice): (&Settings, &Choice),

@@ -18,8 +18,8 @@ use crate::guard::{self, Draw, Measured, MeasuredInBox, Repaired, Rows};
 use crate::inputs::Ends;
 use crate::order::Units;
 
-/// The weight of relative errors, 1 among ions, from which on the guard's sums are in double precision and have an error that is
-/// so many times smaller, and the largest by which they have.
+/// The weight of relative errors, 1 among ions, from which on the guard's sums are in double precision and have an
+/// error that is so many times smaller, and the largest by which they have.
 const WEAK: f64 = 2.0;
 const WEAKEST: f64 = 1e3;
 

@@ -36,8 +36,8 @@ pub fn every_precision_of_a_mesh_keeps_what_it_takes(place: &impl Place) {
     }
 }
 
-/// The error of a mesh is measured now and then in a run, and in between where the fields that it is compared with fall: here those
-/// of a sublattice that swings through the places of a crystal, where all forces vanish.
+/// The error of a mesh is measured now and then in a run, and in between where the fields that it is compared with
+/// fall: here those of a sublattice that swings through the places of a crystal, where all forces vanish.
 pub fn meshes_of_runs_keep_their_tolerance_between_measurements(place: &impl Place) {
     const CELLS: usize = 12;
     let side = [CELLS as f64; 3];
