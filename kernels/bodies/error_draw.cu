@@ -100,6 +100,15 @@ template <bool SUM> __device__ inline double joined_by_chunk(double x, double *h
 }
 
 extern "C" {
+// The squares of errors that are alike everywhere. A thread has a target.
+__global__ void __launch_bounds__(CHUNK_THREADS) error_alike(AlikeView v) {
+  const uint32_t i = blockIdx.x * CHUNK_THREADS + threadIdx.x;
+  if (i >= v.count) return;
+  const double *e = v.field + 3 * size_t(v.order[i]);
+  const double square = e[0] * e[0] + e[1] * e[1] + e[2] * e[2];
+  reinterpret_cast<float2 *>(v.squares)[i] = make_float2(v.least_square / fmax(square, v.least_square), 1);
+}
+
 // The sums of the squares of a chunk of the targets, and of the field, and the largest squares. A
 // block has a chunk.
 __global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
@@ -116,6 +125,7 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_chunks(DrawView v) {
     sum[1] += both.y;
     largest[0] = fmaxf(largest[0], both.x);
     largest[1] = fmaxf(largest[1], both.y);
+    if (!v.field) continue;
     const Sum whole = v.field[i];
     const double x = whole.x * v.unit, y = whole.y * v.unit, z = whole.z * v.unit;
     sum[2] += x * x + y * y + z * z;

@@ -55,6 +55,11 @@ impl Weights {
         let potential = if potentials > 0.0 { (n / potentials).sqrt() } else { 0.0 };
         Weights([field_of_ions * (inverses / n).sqrt(), field_of_ions * (n / squares).sqrt(), potential])
     }
+
+    /// The rms of the field.
+    pub fn rms(&self, field_of_ions: f64) -> f64 {
+        field_of_ions / self.0[1]
+    }
 }
 
 impl KeptMesh {

@@ -135,12 +135,17 @@ impl Boxed {
         Moments { charge: 0.0, ..self.outer }
     }
 
+    /// [`field_of_ions`] of so many sources.
+    pub fn field_of_ions(&self, cell: &PeriodicBox, sources: usize) -> f64 {
+        field_of_ions(cell.volume(), sources, self.squares)
+    }
+
     /// How much errors of one size at all of these targets count in what was summed.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
     pub fn weights(&mut self, gpu: &Gpu, cell: &PeriodicBox, ends: Ends, output: Output) -> Result<Weights, Error> {
-        let (targets, field) = (ends.at().n, field_of_ions(cell.volume(), ends.sources.n, self.squares));
+        let (targets, field) = (ends.at().n, self.field_of_ions(cell, ends.sources.n));
         let blocks = shares(targets);
         self.partial.resize(blocks * WEIGHTS)?;
         let view = BoxView {

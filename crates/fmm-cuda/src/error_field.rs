@@ -18,7 +18,7 @@ use crate::mma_layout::DeviceReal;
 use crate::near::Near;
 use crate::place::Place;
 use crate::shares::{Divided, MOST_CHUNKS, chunks_of};
-use crate::view::{DrawView, ErrorView};
+use crate::view::{AlikeView, DrawView, ErrorView, Sum};
 
 /// The smallest tolerance of sums that single precision measures.
 const SINGLE: f64 = 1e-4;
@@ -169,6 +169,53 @@ impl Predicted {
     }
 }
 
+/// A sum that errs alike at all targets, as one with a mesh does.
+#[derive(Clone, Copy)]
+pub struct Alike {
+    /// What was summed, in the caller's order. `[targets][3]`
+    pub field: DevicePointer<f64>,
+    /// The place of each target in the caller's order, in the order in which they are drawn.
+    pub order: DevicePointer<u32>,
+    /// Number of targets.
+    pub targets: usize,
+    /// The least |e|² that relative errors refer to.
+    pub least_square: f64,
+}
+
+/// What is known of the errors of a sum before any is measured.
+#[derive(Clone, Copy)]
+pub enum Expected<'a> {
+    /// The error of each target.
+    Predicted(&'a Predicted),
+    /// That it is the same everywhere.
+    Alike(Alike),
+}
+
+/// The targets that a sample is drawn of.
+pub struct Population {
+    /// The sums in the order of the targets, if their squares are to be added up.
+    field: DevicePointer<Sum>,
+    /// What these are multiplied by.
+    unit: f64,
+    count: usize,
+    /// See [`Predicted::is_distributed`].
+    pub distributed: bool,
+}
+
+impl Expected<'_> {
+    /// The targets, whose squares an [`ErrorField`] holds.
+    pub fn population(&self) -> Population {
+        match *self {
+            Expected::Predicted(&Predicted { view, unit, targets: count, distributed, .. }) => {
+                Population { field: view.sums, unit, count, distributed }
+            }
+            Expected::Alike(Alike { targets: count, .. }) => {
+                Population { field: DevicePointer::null(), unit: 0.0, count, distributed: false }
+            }
+        }
+    }
+}
+
 /// What is known of all predicted errors of a sum.
 #[derive(Debug, Clone, Copy)]
 pub struct Totals {
@@ -202,7 +249,11 @@ pub struct ErrorField {
 
 impl ErrorField {
     /// Bytes more of device memory than there are now for the error field of a sum.
-    pub fn growth(&self, sum: &Predicted) -> usize {
+    pub fn growth(&self, sum: &Expected) -> usize {
+        let sum = match sum {
+            Expected::Predicted(sum) => sum,
+            Expected::Alike(sum) => return self.squares.growth(2 * sum.targets),
+        };
         let [sources, targets] = sum.cells;
         let octants = self.octants.growth(8 * targets) + self.handed.growth(8 * targets);
         self.norms.growth(sources + targets) + octants + self.squares.growth(2 * sum.targets)
@@ -212,7 +263,11 @@ impl ErrorField {
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
-    pub fn predict(&mut self, gpu: &Gpu, sum: &Predicted) -> Result<(), Error> {
+    pub fn predict(&mut self, gpu: &Gpu, sum: &Expected) -> Result<(), Error> {
+        let sum = match sum {
+            Expected::Predicted(sum) => *sum,
+            Expected::Alike(sum) => return self.predict_alike(gpu, sum),
+        };
         let Predicted { view, real, family, classes, cells, targets, .. } = *sum;
         let key = (family, view.order, classes);
         if self.known != Some(key) {
@@ -261,6 +316,17 @@ impl ErrorField {
         Ok(())
     }
 
+    /// The same of a sum that errs alike everywhere.
+    fn predict_alike(&mut self, gpu: &Gpu, sum: &Alike) -> Result<(), Error> {
+        let Alike { field, order, targets, least_square } = *sum;
+        self.squares.resize(2 * targets)?;
+        let squares = self.squares.pointer();
+        let view = AlikeView { field, order, squares, least_square, count: targets as u32 };
+        let blocks = targets.div_ceil(CHUNK_THREADS) as u32;
+        // SAFETY: all arrays have the lengths that the view says.
+        unsafe { gpu.kernels().launch(gpu.stream(), "error_alike", blocks, CHUNK_THREADS as u32, &view) }
+    }
+
     /// Queues the drawing of a sample of `size` targets by the error field: their places in the
     /// order of the tree to `picked`, and what they stand for to `weight`. Of distributed sums it
     /// draws those of this GPU's share alone, and leaves the others as they are.
@@ -270,12 +336,12 @@ impl ErrorField {
     pub fn draw(
         &mut self,
         gpu: &Gpu,
-        sum: &Predicted,
+        of: &Population,
         size: usize,
         (picked, weight): (DevicePointer<u32>, DevicePointer<f64>),
     ) -> Result<(), Error> {
-        let chunks = chunks_of(sum.targets);
-        let own = gpu.member().filter(|_| sum.distributed).map_or(0..chunks, |member| member.chunks(sum.targets));
+        let chunks = chunks_of(of.count);
+        let own = gpu.member().filter(|_| of.distributed).map_or(0..chunks, |member| member.chunks(of.count));
         self.sums.resize(5 * chunks)?;
         self.totals.resize(5)?;
         self.plan.resize(8)?;
@@ -283,7 +349,7 @@ impl ErrorField {
         self.sure.resize(chunks + 1)?;
         let draw = DrawView {
             squares: self.squares.pointer(),
-            field: sum.view.sums,
+            field: of.field,
             sums: self.sums.pointer(),
             totals: self.totals.pointer(),
             plan: self.plan.pointer(),
@@ -291,9 +357,9 @@ impl ErrorField {
             sure: self.sure.pointer(),
             picked,
             weight,
-            unit: sum.unit,
+            unit: of.unit,
             even: EVEN,
-            count: sum.targets as u32,
+            count: of.count as u32,
             chunks: chunks as u32,
             first: own.start as u32,
             size: size as u32,
@@ -304,13 +370,13 @@ impl ErrorField {
             unsafe { gpu.kernels().launch(gpu.stream(), name, blocks as u32, threads as u32, draw) }
         };
         for round in 0..=ROUNDS {
-            if sum.distributed {
+            if of.distributed {
                 // Of the chunks of others nothing is added.
                 self.sums.fill(gpu.stream(), 0)?;
             }
             let draw = DrawView { again: u32::from(round > 0), ..draw };
             launch(if round == 0 { "error_chunks" } else { "error_rest" }, own.len(), CHUNK_THREADS, &draw)?;
-            if sum.distributed {
+            if of.distributed {
                 gpu.join_numbers(&mut self.sums)?;
             }
             launch("error_starts", 1, MOST_CHUNKS, &draw)?;

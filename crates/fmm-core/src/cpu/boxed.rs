@@ -73,9 +73,9 @@ impl InBox {
         let (precision, closest) = (choice.precision, closest_pair(tolerance));
         let mesh = Mesh { cell: self.cell, softening, recipe, cutoff, precision, closest };
         let mesh::Sums { potential, field, coincident_pairs } = mesh.sums(sources, points.columns[0], targets, times);
-        // The same everywhere; what a sample finds scales it.
-        let largest = field.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs()));
-        let error = vec![tolerance * largest; field.len()];
+        // The same everywhere, and of the size that the recipe has among ions: a pair that all but meets makes fields
+        // larger, and not errors.
+        let error = vec![Recipe::error(recipe.points) * self.field_of_ions(points); field.len()];
         Summed {
             hessian: vec![],
             potential,

@@ -12,7 +12,7 @@ use super::{Arrays, SpaceTrial, Summed};
 use crate::Gpu;
 use crate::boxed::Boxed;
 use crate::buffer::Buffer;
-use crate::error_field::Predicted;
+use crate::error_field::{Alike, Expected, Predicted};
 use crate::ewald;
 use crate::guard::{self, Draw, Measured, MeasuredInBox, Repaired, Rows};
 use crate::inputs::Ends;
@@ -28,20 +28,25 @@ impl SpaceTrial<'_> {
     fn measure_in_box(&mut self, cell: &PeriodicBox) -> Result<f64, Error> {
         let output = self.output();
         let ends = self.inputs.ends();
-        let Arrays { fmm, mesh, boxed, guard, .. } = &mut *self.arrays;
-        let same = ends.targets.is_none();
-        // A mesh predicts no errors: it errs alike everywhere.
-        let ([bodies, at], order, predicted) = match self.meshed {
-            true => (mesh.bodies(same), mesh.order(same), None),
-            false => (fmm.bodies(same), fmm.order(), fmm.predicted(self.tolerance)),
-        };
         if ends.sources.n == 0 || ends.at().n == 0 {
             return Ok(0.0);
         }
+        let weights = self.weights_in_box(cell)?;
+        let Arrays { fmm, mesh, boxed, guard, .. } = &mut *self.arrays;
+        let same = ends.targets.is_none();
+        let ions = boxed.field_of_ions(cell, ends.sources.n);
+        let predicted = if self.meshed { None } else { fmm.predicted(self.tolerance) };
+        let ([bodies, at], order, expected) = if self.meshed {
+            let (order, least_square) = (mesh.order(same), Weights::least_square(ions));
+            let alike = Alike { field: output.field, order, targets: ends.at().n, least_square };
+            (mesh.bodies(same), order, Some(Expected::Alike(alike)))
+        } else {
+            (fmm.bodies(same), fmm.order(), predicted.as_ref().map(Expected::Predicted))
+        };
         let request = ewald::Request { softening: self.softening, sources: bodies, targets: at, same, order };
         let (position, targets) = (ends.at().position, ends.at().n);
         // Where fields are weak, errors that are relative to them have to be known better.
-        let Weights([relative, ..]) = boxed.weights(self.gpu, cell, ends, output)?;
+        let Weights([relative, ..]) = weights;
         let weak = relative > WEAK;
         let tolerance = if weak { self.tolerance / relative.min(WEAKEST) } else { self.tolerance };
         let sources = guarded(cell, boxed, boxed.ends(ends), tolerance);
@@ -49,8 +54,9 @@ impl SpaceTrial<'_> {
             guard.ewald.begin(self.gpu, self.gpu.stream(), ewald::Sources { single: !weak, ..sources })?;
         }
         self.gpu.order(self.gpu.side(), self.gpu.stream())?;
-        let sum = MeasuredInBox { request, targets, position, found: output, outer: boxed.outer() };
-        let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, predicted.as_ref())?;
+        let (rms, outer) = (weights.rms(ions), boxed.outer());
+        let sum = MeasuredInBox { request, targets, position, found: output, rms, outer };
+        let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, expected)?;
         self.norms = Some(norms);
         if !guard.ewald.single() || error <= TRUSTED * self.tolerance {
             return Ok(error);
@@ -58,9 +64,20 @@ impl SpaceTrial<'_> {
         // It may be the guard that errs: where forces cancel its single precision does. No sum is refused by that.
         let exact = ewald::Sources { single: false, ..sources };
         guard.ewald.begin(self.gpu, self.gpu.stream(), exact)?;
-        let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, predicted.as_ref())?;
+        let (norms, error) = guard.error_in_box(self.gpu, cell, &sum, expected)?;
         self.norms = Some(norms);
         Ok(error)
+    }
+
+    /// [`Boxed::weights`] of the present sum, added up once.
+    pub(super) fn weights_in_box(&mut self, cell: &PeriodicBox) -> Result<Weights, Error> {
+        if let Some(weights) = self.weights {
+            return Ok(weights);
+        }
+        let (ends, output) = (self.inputs.ends(), self.output());
+        let weights = self.arrays.boxed.weights(self.gpu, cell, ends, output)?;
+        self.weights = Some(weights);
+        Ok(weights)
     }
 
     pub(super) fn measure(&mut self, summed: &Summed, look: Look) -> Result<f64, Error> {

@@ -158,6 +158,7 @@ fn begin<'a>(
         tolerance: settings.tolerance,
         begun: false,
         meshed: false,
+        weights: None,
         norms: None,
         times,
     };
@@ -218,6 +219,8 @@ struct SpaceTrial<'a> {
     begun: bool,
     /// Whether the last sum had a mesh.
     meshed: bool,
+    /// Of the present sum in a box, once they are known.
+    weights: Option<Weights>,
     /// What the guard has found of the last sum.
     norms: Option<Norms>,
     times: &'a mut StageTimes,
@@ -378,6 +381,7 @@ impl Trial for SpaceTrial<'_> {
             hessian.resize(6 * n)?;
         }
         self.meshed = choice.method == Method::Mesh;
+        self.weights = None;
         match (self.cell, choice.method) {
             (Some(cell), Method::Mesh) => self.sum_with_mesh(settings, choice, &cell),
             (Some(cell), Method::Direct) => {
@@ -396,9 +400,8 @@ impl Trial for SpaceTrial<'_> {
 
     fn weights(&mut self, _: &Summed) -> Result<Option<Weights>, Error> {
         let Some(cell) = self.cell else { return Ok(None) };
-        let (ends, output) = (self.inputs.ends(), self.output());
         let start = std::time::Instant::now();
-        let weights = self.arrays.boxed.weights(self.gpu, &cell, ends, output);
+        let weights = self.weights_in_box(&cell);
         self.times.add(Stage::Guard, start.elapsed());
         weights.map(Some)
     }

@@ -99,13 +99,29 @@ pub struct ErrorView {
     pub has_m2p: u32,
 }
 
+/// The squares of errors that are alike at all targets.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct AlikeView {
+    /// In the caller's order. `[count][3]`
+    pub field: ReadOnly<f64>,
+    /// The place of each target in the caller's order. `[count]`
+    pub order: ReadOnly<u32>,
+    /// Over the field, and alone, both in arbitrary units. `[count][2]`
+    pub squares: DevicePointer<f32>,
+    /// The least square of a field.
+    pub least_square: f64,
+    /// Number of targets.
+    pub count: u32,
+}
+
 /// A sample of targets, drawn by their predicted errors.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct DrawView {
     /// Of the relative error, and of the error. `[count][2]`
     pub squares: ReadOnly<f32>,
-    /// In the order of the targets' tree. `[count]`
+    /// In the order of the targets; null if it is not added up. `[count]`
     pub field: ReadOnly<Sum>,
     /// The squares, and that of the field, summed over each chunk of the targets, and the largest
     /// squares; again the squares and the number of the targets that are not in the sample for

@@ -2,7 +2,8 @@
 #![allow(missing_docs, reason = "each function is named after its promise")]
 
 use fmm_core::{
-    Boundary, Kept, Method, Particles, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings,
+    Boundary, Kept, KeptMesh, Method, Particles, PeriodicBox, Precision, Settings, Softening, StageTimes, Surroundings,
+    Weights,
 };
 
 use super::Place;
@@ -78,6 +79,43 @@ pub fn meshes_of_runs_keep_their_tolerance_between_measurements(place: &impl Pla
             assert!(keeps, "{tolerance:e} {shaken} {precision:?}, step {step}: {e:?}");
         }
         assert!((3..30).contains(&measured), "{tolerance:e} {shaken} {precision:?}: {measured} measured");
+    }
+}
+
+/// A pair that all but meets has a field beside which all others are weak. Errors that are too large at the weakest of
+/// these are found nevertheless.
+pub fn a_pair_that_all_but_meets_hides_no_errors(place: &impl Place) {
+    const ORDER: usize = 6;
+    let side = [1.0; 3];
+    for seed in 0..6 {
+        // All is symmetric about a point where no force is left, and three light ions are next to it.
+        let (center, mut points) = ([0.37, 0.21, 0.44], random_in(side, 1000, 40 + seed));
+        points[1] = points[0].map(|x| x + 1e-6);
+        points.extend_from_within(..);
+        points[1000..].iter_mut().for_each(|x| *x = [0, 1, 2].map(|d| 2.0 * center[d] - x[d]));
+        let mut q = alternating(points.len());
+        for i in 0..3 {
+            let place = 700 * i + 41 * seed as usize;
+            points.insert(place, center.map(|x| x + 1e-4 * (1.0 + i as f64)));
+            q.insert(place, 1e-9);
+        }
+        let exact = Reference::in_box(&cell(side), Softening::None, &points, &q, None);
+        let given = Settings { order: Some(ORDER), precision: Precision::F64, ..mesh(side, 1e-3) };
+        let found = place.evaluate(&given, &points, &q, None).unwrap();
+        let tolerance = exact.errors(&found.potential, &found.field).rms / 3.0;
+        let settings = mesh(side, tolerance);
+        let mut store = place.store(&settings).unwrap();
+        let (position, strength, velocity) = (points.clone(), q.clone(), vec![[0.0; 3]; q.len()]);
+        store.upload(&Particles { position, velocity, strength, ..Particles::default() }).unwrap();
+        store.want_potential(true);
+        // A mesh whose error is not known any more.
+        let mesh = Some(KeptMesh { order: ORDER, error: 1.0, weights: Weights([1.0; 3]) });
+        let (precision, leaf_size) = (Precision::F64, Some(found.choice.leaf_size));
+        let kept = Kept { direct: false, target_error: tolerance, precision, leaf_size, sums: 0, patience: 16, mesh };
+        store.forces_kept(Some(kept), &mut StageTimes::default()).unwrap();
+        let (potential, field) = store.field().unwrap();
+        let e = exact.errors(&potential, &field);
+        assert!(e.keep(tolerance), "seed {seed}, {tolerance:e}: {e:?}");
     }
 }
 

@@ -200,6 +200,7 @@ macro_rules! contract {
             orders_and_cut_offs_of_a_mesh_that_are_given_are_taken
             boxes_of_any_shape_and_few_bodies_have_a_mesh
             close_and_coincident_bodies_of_a_mesh_are_right
+            a_pair_that_all_but_meets_hides_no_errors
             separate_targets_positions_anywhere_and_surroundings
             bodies_at_one_place_see_their_images
             very_long_boxes_have_no_expansions

@@ -1,21 +1,25 @@
 //! The guard: the error of a sum on a sample of its targets, drawn and summed on the device.
 
+mod in_box;
+mod repair;
+
 use std::ops::Range;
 
 use cust::memory::DevicePointer;
-use fmm_core::boundary::{Moments, PeriodicBox};
 use fmm_core::cpu::velocity_of;
-use fmm_core::ewald::{self, Sums};
-use fmm_core::guard::{BINS, Drawn, Look, Norms, Sample, bin_of, sample_size, split};
+use fmm_core::guard::{Drawn, Look, Norms, Sample, sample_size, split};
 use fmm_core::{Error, Softening};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct::kernel;
-use crate::error_field::{ErrorField, Predicted, Totals};
-use crate::ewald::{Ewald, Picked, Request};
+use crate::error_field::{ErrorField, Expected, Predicted, Totals};
+use crate::ewald::Ewald;
 use crate::shares::{Divided, Member};
-use crate::view::{BOX_ROW, Body, ColumnView, GuardView, RecordView, RepairView, Sum, TILE, WorstView};
+use crate::view::{Body, ColumnView, GuardView, RecordView, Sum, TILE};
+
+pub use in_box::{MeasuredInBox, PART};
+pub use repair::Repaired;
 
 /// Sources of a block at least, the most shares of them, and targets of a block. The bits of a sum depend on these and not on the device.
 const FEWEST: usize = 256;
@@ -25,9 +29,8 @@ const GUARDED: usize = 128;
 /// Targets of a predicted sample of a sum in double precision at least.
 const DOUBLE: usize = 128;
 
-/// Threads of a block that is alone, or that counts; and the most blocks that count.
+/// Threads of a block that is alone, or that counts.
 const ALONE: usize = 1024;
-const COUNTERS: usize = 264;
 
 /// How many parts `n` sources have, each summed by blocks of its own.
 fn parts_of(n: usize) -> usize {
@@ -59,35 +62,6 @@ pub struct Guard {
     slots: Buffer<u32>,
     /// In boxes.
     pub ewald: Ewald,
-}
-
-/// The sums of a guard in a box have this part of the tolerance as their error.
-pub const PART: f64 = 0.05;
-
-/// A sum over all images that is to be measured.
-pub struct MeasuredInBox {
-    /// What Ewald's sum needs, whose sources have begun.
-    pub request: Request,
-    /// Number of targets.
-    pub targets: usize,
-    /// The targets in the caller's order, as they are.
-    pub position: DevicePointer<f64>,
-    /// What was found, in the caller's order.
-    pub found: crate::direct::Output,
-    /// Of the sources as they are, of no charge.
-    pub outer: Moments,
-}
-
-/// Where fields go that were summed again.
-pub struct Repaired {
-    /// Sorted place → caller's index.
-    pub order: DevicePointer<u32>,
-    /// Sums in the order of the tree.
-    pub sums: DevicePointer<Sum>,
-    /// Fields in the caller's order.
-    pub field: DevicePointer<f64>,
-    /// What `sums` are multiplied by to be `field`.
-    pub unscale: f64,
 }
 
 /// A sum that is to be measured.
@@ -195,26 +169,27 @@ impl Guard {
         self.predicts
     }
 
-    /// Queues the drawing of a sample of `size` of `count` targets, by their predicted errors if these are known.
-    fn pick(&mut self, gpu: &Gpu, count: usize, size: usize, predicted: Option<&Predicted>) -> Result<(), Error> {
+    /// Queues the drawing of a sample of `size` of `count` targets, by their expected errors if these are known.
+    fn pick(&mut self, gpu: &Gpu, count: usize, size: usize, expected: Option<Expected>) -> Result<(), Error> {
         self.picked.resize(size)?;
         self.weight.resize(size)?;
         let places = (self.picked.pointer(), self.weight.pointer());
         let known = std::mem::replace(&mut self.repaired, false);
         self.predicts = false;
-        if let Some(sum) = predicted.filter(|_| count > size) {
+        if let Some(sum) = expected.filter(|_| count > size) {
             // The largest sums leave no memory for an error field: their sample is an even one.
-            let bytes = if known { 0 } else { self.field.growth(sum) };
+            let bytes = if known { 0 } else { self.field.growth(&sum) };
             let fits = bytes == 0 || bytes < gpu.free_memory()?;
             if gpu.agree(fits)? {
                 if !known {
-                    self.field.predict(gpu, sum)?;
+                    self.field.predict(gpu, &sum)?;
                 }
-                if sum.is_distributed() {
+                let population = sum.population();
+                if population.distributed {
                     // Each GPU fills the slots of its share.
                     self.picked.fill(gpu.stream(), 0xff)?;
                 }
-                self.field.draw(gpu, sum, size, places)?;
+                self.field.draw(gpu, &population, size, places)?;
                 self.predicts = true;
                 return Ok(());
             }
@@ -246,7 +221,7 @@ impl Guard {
             _ => sample_size(sum.targets),
         };
         if !same_sample {
-            self.pick(gpu, sum.targets, targets, predicted)?;
+            self.pick(gpu, sum.targets, targets, predicted.map(Expected::Predicted))?;
         }
         let single = !exact && known && predicted.is_some_and(Predicted::allows_single);
         match predicted.filter(|field| field.is_distributed()) {
@@ -355,94 +330,6 @@ impl Guard {
         unsafe { kernels.launch(gpu.stream(), "guard_join", targets as u32, TILE as u32, &view) }
     }
 
-    /// Sums the targets of the largest predicted errors directly, if [`Norms::worst`] finds at most
-    /// `most` of them that make `norms` too large, and puts their fields to `field`, in the caller's
-    /// order. Returns whether it has.
-    pub fn repair(
-        &mut self,
-        gpu: &Gpu,
-        softening: Softening,
-        (sum, predicted): (&Measured, &Predicted),
-        (norms, tolerance, most): (Norms, f64, usize),
-        to: Repaired,
-    ) -> Result<bool, Error> {
-        let worst = self.choose(gpu, predicted, (norms, tolerance, most))?;
-        if worst == 0 {
-            return Ok(false);
-        }
-        if predicted.is_distributed() {
-            let joined = self.join_sample(gpu, sum, predicted.here(), worst)?;
-            self.direct(gpu, softening, &joined, (self.slots.pointer(), worst), false)?;
-        } else {
-            self.direct(gpu, softening, sum, (self.picked.pointer(), worst), false)?;
-        }
-        let view = RepairView {
-            picked: self.picked.pointer(),
-            rows: self.out.pointer(),
-            order: to.order,
-            sums: to.sums,
-            field: to.field,
-            squares: self.field.pointer(),
-            unit: sum.scale * sum.scale,
-            unscale: to.unscale,
-            count: worst as u32,
-        };
-        let blocks = worst.div_ceil(TILE) as u32;
-        // SAFETY: all arrays have the lengths that the view says.
-        unsafe { gpu.kernels().launch(gpu.stream(), "guard_repair", blocks, TILE as u32, &view)? };
-        gpu.finish()?;
-        self.repaired = true;
-        Ok(true)
-    }
-
-    /// Picks the targets that [`Norms::worst`] asks for. Returns how many.
-    fn choose(
-        &mut self,
-        gpu: &Gpu,
-        predicted: &Predicted,
-        (norms, tolerance, most): (Norms, f64, usize),
-    ) -> Result<usize, Error> {
-        self.counts.resize(2 * BINS)?;
-        self.counts.fill(gpu.stream(), 0)?;
-        let mut view = WorstView {
-            squares: self.field.pointer(),
-            counts: self.counts.pointer(),
-            chosen: DevicePointer::null(),
-            from: [f64::INFINITY; 2],
-            share: predicted.here(),
-        };
-        let (kernels, stream) = (gpu.kernels(), gpu.stream());
-        let count = (view.share[1] - view.share[0]) as usize;
-        let blocks = count.div_ceil(ALONE).min(COUNTERS) as u32;
-        // SAFETY: both arrays have the lengths that the view says.
-        unsafe { kernels.launch(stream, "guard_count", blocks, ALONE as u32, &view)? };
-        gpu.finish()?;
-        let mut counts = self.counts.download()?;
-        let team = gpu.member().filter(|_| predicted.is_distributed());
-        if let Some(member) = team {
-            let all = member.gathered(counts.iter().map(|&count| f64::from(count)).collect())?;
-            counts = (0..2 * BINS).map(|bin| all.iter().map(|of| of[bin] as u32).sum()).collect();
-        }
-        let counts = [&counts[..BINS], &counts[BINS..]];
-        let Some(from) = norms.worst(counts, tolerance, most) else { return Ok(0) };
-        let above = |k: usize| counts[k].iter().skip(bin_of(from[k])).map(|&c| c as usize).sum::<usize>();
-        self.picked.resize(above(0) + above(1))?;
-        self.weight.resize(above(0) + above(1))?;
-        self.weight.fill(stream, 0)?;
-        self.counts.fill(stream, 0)?;
-        (view.chosen, view.from) = (self.picked.pointer(), from);
-        // SAFETY: no more targets are chosen than have been counted.
-        unsafe { kernels.launch(stream, "guard_choose", count.div_ceil(TILE) as u32, TILE as u32, &view)? };
-        gpu.finish()?;
-        let chosen = self.counts.download_first(1)?[0] as usize;
-        let Some(member) = team else { return Ok(chosen) };
-        let own = self.picked.download_first(chosen)?;
-        let all = member.gathered(own.into_iter().map(f64::from).collect())?.concat();
-        self.picked.upload(&all.iter().map(|&place| place as u32).collect::<Vec<_>>())?;
-        gpu.settle()?;
-        Ok(all.len())
-    }
-
     /// The estimated errors of the field of a sum whose L2 norm of the error is `l2`, in the caller's
     /// order. `unscale` is what `sums` are multiplied by to be the field.
     pub fn errors(
@@ -477,41 +364,5 @@ impl Guard {
         unsafe { gpu.kernels().launch(gpu.stream(), "guard_errors", count.div_ceil(TILE) as u32, TILE as u32, &view)? };
         gpu.finish()?;
         self.partial.download_first(count)
-    }
-
-    /// The larger of rms(e), L2 and that of the potential, as [`Sample::errors_in_box`] defines
-    /// them, of a sum over all images on a sample of its targets.
-    pub fn error_in_box(
-        &mut self,
-        gpu: &Gpu,
-        cell: &PeriodicBox,
-        sum: &MeasuredInBox,
-        predicted: Option<&Predicted>,
-    ) -> Result<(Norms, f64), Error> {
-        let targets = sample_size(sum.targets);
-        self.pick(gpu, sum.targets, targets, predicted)?;
-        let picked = Picked {
-            picked: (self.picked.pointer(), targets),
-            weight: self.weight.pointer(),
-            position: sum.position,
-            found: sum.found,
-        };
-        self.ewald.some(gpu, sum.request, picked)?;
-        gpu.finish()?;
-        let rows = self.ewald.out.download()?;
-        let (mut places_drawn, mut exact) = (vec![], Sums::default());
-        let (mut places, mut potential, mut field) = (vec![], vec![], vec![]);
-        for row in rows.as_chunks::<BOX_ROW>().0.iter().filter(|row| row[9] != 0.0) {
-            places_drawn.push(drawn(places_drawn.len(), row[9]));
-            exact.potential.push(row[0]);
-            exact.field.push([row[1], row[2], row[3]]);
-            exact.largest.push(row[4]);
-            potential.push(row[5]);
-            field.push([row[6], row[7], row[8]]);
-            places.push([row[10], row[11], row[12]]);
-        }
-        ewald::depolarise(cell, &sum.outer, &places, &mut exact.potential, &mut exact.field);
-        let (norms, potential) = Sample::drawn(places_drawn, [0.0; 2]).errors_in_box(&exact, &potential, &field, None);
-        Ok((norms, norms.error().max(potential)))
     }
 }
