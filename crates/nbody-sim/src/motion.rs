@@ -11,8 +11,8 @@ use crate::failure::{self, Failure};
 use crate::initial::Initial;
 use crate::integrator::Stepper;
 use crate::orders::Order;
+use crate::scenario::Scenario;
 use crate::scenario::clock::Clock;
-use crate::scenario::{Law, Scenario};
 use crate::snapshot_builder::SnapshotBuilder;
 use crate::thermostat::Thermostat;
 
@@ -159,9 +159,8 @@ impl<'a> Motion<'a> {
             let copied = self.copy()?()?;
             return Ok(Some(self.builder.diagnostics(comm, &copied, self.store.force_report())));
         }
-        let SnapshotBuilder { initial, law, factor, .. } = &self.builder;
-        let totals = self.store.totals(&initial.mass)?;
-        Ok(totals.map(|totals| Diagnostics::from_totals(&totals, *factor, *law == Law::Vortex)))
+        let totals = self.store.totals(&self.builder.initial.mass)?;
+        Ok(totals.map(|totals| self.builder.diagnostics_of(&totals, self.store.force_report())))
     }
 
     /// Diagnostics from a copy of the present state.

@@ -190,9 +190,13 @@ impl Simulation {
 mod tests {
     use super::*;
     use crate::initial::no_hdf5;
+    use fmm_core::{ForceReport, Totals};
 
     fn simulation(more: &str) -> Simulation {
-        let text = format!("[[particles]]\nmodel = 'plummer'\nn = 40\n[time]\ndt = 0.01\nend = 1\n{more}");
+        of(format!("[[particles]]\nmodel = 'plummer'\nn = 40\n[time]\ndt = 0.01\nend = 1\n{more}"))
+    }
+
+    fn of(text: String) -> Simulation {
         let scenario = Scenario::parse("s.toml", text, None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
         Simulation::new(scenario, no_hdf5, &mut |_| {}).unwrap().0
     }
@@ -211,6 +215,23 @@ mod tests {
             assert_eq!(plain.snapshot().unwrap(), watched.snapshot().unwrap(), "{integrator}");
             // The potentials of the last forces are not there: they are summed again.
             assert_eq!(plain.diagnostics().unwrap(), watched.diagnostics().unwrap(), "{integrator}");
+        }
+    }
+
+    /// A store that sums its totals itself gives the columns of one whose particles are copied.
+    #[test]
+    fn totals_have_the_names_of_copies() {
+        let names = |d: Vec<(&'static str, f64)>| d.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        let ions = "[force]\nlaw = 'coulomb'\n[boundary]\nkind = 'periodic'\nside = 20";
+        let gravity = "[boundary]\nkind = 'periodic'\nside = 20";
+        for (more, extra) in [("", ""), (gravity, ""), (ions, "charge = 1\n")] {
+            let text = format!("[[particles]]\nmodel = 'uniform-cube'\nn = 40\n{extra}[time]\ndt = 0.01\nend = 1\n{more}");
+            let mut s = of(text);
+            let (totals, report) = (Totals { kinetic: 2.0, ..Totals::default() }, ForceReport::default());
+            let found = s.motion.builder().diagnostics_of(&totals, report);
+            let names_found = names(found.named(&found));
+            assert_eq!(names_found, names(s.diagnostics().unwrap()), "{more}");
+            assert_eq!(names_found.contains(&"temperature"), more == ions, "{more}");
         }
     }
 

@@ -7,7 +7,7 @@ use fmm_core::comm::Comm;
 use fmm_core::forces::External;
 use fmm_core::math::CollectVec;
 use fmm_core::planar::velocities;
-use fmm_core::{Boundary, Copied, ForceReport, Particles, PeriodicBox};
+use fmm_core::{Boundary, Copied, ForceReport, Particles, PeriodicBox, Totals};
 use rayon::prelude::*;
 
 use crate::diagnostics::{Diagnostics, State};
@@ -131,12 +131,28 @@ impl SnapshotBuilder {
             acceleration: &if vortices { vec![] } else { SnapshotBuilder::acceleration(particles, field) },
         };
         let all = if vortices { Diagnostics::of_vortices(comm, state) } else { Diagnostics::of(comm, state) };
+        self.in_box(all, particles.len(), report, || {
+            Moments::of(&particles.position, &particles.strength, [0.0; 3]).dipole
+        })
+    }
+
+    /// The same from what a store has summed, without an external field.
+    pub fn diagnostics_of(&self, totals: &Totals, report: ForceReport) -> Diagnostics {
+        let all = Diagnostics::from_totals(totals, self.factor, self.law == Law::Vortex);
+        self.in_box(all, self.initial.len(), report, || totals.first_moment)
+    }
+
+    /// `all` of `n` particles, if they are in a box with what is particular to it; `dipole` is Σ q x.
+    fn in_box(
+        &self,
+        all: Diagnostics,
+        n: usize,
+        report: ForceReport,
+        dipole: impl FnOnce() -> [f64; 3],
+    ) -> Diagnostics {
         let Some(cell) = self.boundary.periodic() else { return all };
-        let ions = (self.law == Law::Coulomb).then(|| {
-            let moments = Moments::of(&particles.position, &particles.strength, [0.0; 3]);
-            (self.boltzmann, moments.dipole)
-        });
-        all.in_box(cell.volume(), particles.len(), report, ions)
+        let ions = (self.law == Law::Coulomb).then(|| (self.boltzmann, dipole()));
+        all.in_box(cell.volume(), n, report, ions)
     }
 
     /// Of each position; empty where there is no external field.

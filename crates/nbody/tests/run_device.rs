@@ -1,9 +1,12 @@
-//! Diagnostics that a GPU sums against those of the host.
+//! Diagnostics of a GPU against those of the host.
 
 use crate::common::gpu;
 use fmm_core::{Copied, ParticleStore, Particles, Settings, Softening, StageTimes};
 use fmm_cuda::CudaStore;
 use nbody::diagnostics::{Diagnostics, State};
+use nbody::initial::no_hdf5;
+use nbody::scenario::Scenario;
+use nbody_sim::Simulation;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -58,6 +61,36 @@ fn sums_on_the_device_are_the_hosts() {
         let first = Diagnostics::default();
         for ((name_of, a), (_, b)) in found.named(&first).into_iter().zip(expected.named(&first)) {
             assert!((a - b).abs() <= 1e-11 * b.abs().max(1e-2), "{name}, {name_of}: {a} on the device, {b}");
+        }
+    }
+}
+
+/// In a box a GPU says of ions and of masses what the cores say.
+#[test]
+fn diagnostics_in_boxes_are_the_hosts() {
+    if gpu().is_none() {
+        return;
+    }
+    let ions = "[force]\nlaw = 'coulomb'\n[[particles]]\nmodel = 'uniform-cube'\nn = 200\ncharge = 1\n[[particles]]\nmodel = 'uniform-cube'\nn = 200\ncharge = -1\n";
+    let masses = "[[particles]]\nmodel = 'uniform-cube'\nn = 300\n";
+    for particles in [ions, masses] {
+        let of = |device: &str| {
+            let text = format!(
+                "{particles}[boundary]\nkind = 'periodic'\nside = 1\n[solver]\ndevice = '{device}'\ntolerance = 1e-8\n\
+                 [time]\ndt = 1e-4\nend = 1\n"
+            );
+            let scenario = Scenario::parse("s.toml", text, None, &[]).unwrap_or_else(|p| panic!("{}", p.render(false)));
+            let mut s = Simulation::new(scenario, no_hdf5, &mut |_| {}).unwrap().0;
+            s.step(true).unwrap();
+            s.diagnostics().unwrap()
+        };
+        let [found, expected] = ["cuda", "cpu"].map(of);
+        assert_eq!(found.len(), expected.len(), "{found:?} {expected:?}");
+        for ((name, a), (same, b)) in found.into_iter().zip(expected) {
+            assert_eq!(name, same);
+            // The error of the energy is one of rounding.
+            let scale = if name == "energy_error" { 1.0 } else { b.abs().max(1e-2) };
+            assert!((a - b).abs() <= 1e-6 * scale, "{name}: {a} on the device, {b}");
         }
     }
 }
