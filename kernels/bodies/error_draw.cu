@@ -1,5 +1,6 @@
 // The sample of the guard, drawn by the squares of predicted errors: fmm-core's `guard/sample.rs`.
 #include "common/image.cuh"
+#include "common/largest_term.cuh"
 #include "common/real.cuh"
 #include "common/tree.cuh"
 
@@ -105,7 +106,12 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_alike(AlikeView v) {
   const uint32_t i = blockIdx.x * CHUNK_THREADS + threadIdx.x;
   if (i >= v.count) return;
   const double *e = v.field + 3 * size_t(v.order[i]);
-  const double square = e[0] * e[0] + e[1] * e[1] + e[2] * e[2];
+  double square = e[0] * e[0] + e[1] * e[1] + e[2] * e[2];
+  if (square < v.doubted_square) {
+    const uint32_t middle = v.cell ? (v.start[v.cell[i]] + v.start[v.cell[i] + 1]) / 2 : i;
+    const uint32_t begin = middle - min(middle, v.looked_at), end = min(v.sources, middle + v.looked_at);
+    square = fmax(square, v.floor * largest_term(v.targets[i], v.bodies, begin, end, v.reach2));
+  }
   reinterpret_cast<float2 *>(v.squares)[i] = make_float2(v.least_square / fmax(square, v.least_square), 1);
 }
 

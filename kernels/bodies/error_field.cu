@@ -1,6 +1,7 @@
 // The error field: how much of the field of each target the truncation of the expansions loses,
 // estimated. The formulas are those of fmm-core's `error_model.rs` and `cpu/error_field.rs`.
 #include "common/image.cuh"
+#include "common/largest_term.cuh"
 #include "common/real.cuh"
 #include "common/tree.cuh"
 
@@ -123,20 +124,27 @@ __device__ inline float of_pairs(const ErrorView &v, uint32_t leaf, double half,
   return sum;
 }
 
-// The square of the largest term of the field at a body, of the bodies next to it in its leaf that are farther away than
-// the softening reaches.
-__device__ inline double largest_term(const ErrorView &v, uint32_t target, uint32_t leaf) {
-  const Body b = v.target_bodies[target];
-  const uint32_t begin = max(v.targets.bodies[2 * size_t(leaf)], target - min(target, v.looked_at));
-  const uint32_t end = min(v.targets.bodies[2 * size_t(leaf) + 1], target + v.looked_at);
-  double largest = 0;
-  for (uint32_t i = begin; i < end; i++) {
-    const Body other = v.target_bodies[i];
-    const double x = b.x - other.x, y = b.y - other.y, z = b.z - other.z, r2 = x * x + y * y + z * z;
-    const double term = other.q / r2;
-    if (r2 > v.reach2) largest = fmax(largest, term * term);
+// The sources that are looked at for the largest term of the field at a body of a leaf: those next to it, or in the cell
+// of its list where it lies.
+__device__ inline uint2 next_to(const ErrorView &v, uint32_t target, uint32_t leaf) {
+  uint32_t begin = 0, end = 0, middle = target;
+  if (v.same) {
+    begin = v.targets.bodies[2 * size_t(leaf)], end = v.targets.bodies[2 * size_t(leaf) + 1];
+  } else {
+    const Body b = v.target_bodies[target];
+    const double x[3] = {b.x, b.y, b.z};
+    for (uint64_t k = v.p2p.start[leaf]; k < v.p2p.start[leaf + 1]; k++) {
+      const uint32_t cell = v.p2p.pairs[2 * k];
+      const double half = half_of(v.sources, cell);
+      bool holds = true;
+      for (unsigned d = 0; d < 3; d++) holds &= fabs(x[d] - v.sources.center[3 * size_t(cell) + d]) <= half * v.aspect[d];
+      if (!holds) continue;
+      begin = v.sources.bodies[2 * size_t(cell)], end = v.sources.bodies[2 * size_t(cell) + 1];
+      middle = begin + (end - begin) / 2;
+      break;
+    }
   }
-  return largest;
+  return make_uint2(max(begin, middle - min(middle, v.looked_at)), min(end, middle + v.looked_at));
 }
 
 extern "C" {
@@ -281,8 +289,10 @@ __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
     double field = fx * fx + fy * fy + fz * fz;
     const double potential = whole.potential * v.root, terms = v.per_potential * potential * potential;
     squared += v.rounding * (field + terms * terms);
-    if (v.same && squared > v.doubted * field)
-      field = fmax(field, v.floor * largest_term(v, i, leaf) * (to_root * to_root));
+    if (squared > v.doubted * field) {
+      const uint2 near = next_to(v, i, leaf);
+      field = fmax(field, v.floor * largest_term(b, v.source_bodies, near.x, near.y, v.reach2) * (to_root * to_root));
+    }
     // What no float holds counts as the largest.
     const float relative = float(squared > 0 ? fmin(squared / field, v.largest) : 0);
     reinterpret_cast<float2 *>(v.squares)[i] = make_float2(relative, float(fmin(squared, 1e38)));

@@ -9,7 +9,7 @@ use fmm_core::error_model::{
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::{EVEN, FLOOR, ROUNDS};
 use fmm_core::lists::Classes;
-use fmm_core::{Error, Family, Precision};
+use fmm_core::{Error, Family, Precision, mesh};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -18,7 +18,7 @@ use crate::mma_layout::DeviceReal;
 use crate::near::Near;
 use crate::place::Place;
 use crate::shares::{Divided, MOST_CHUNKS, chunks_of};
-use crate::view::{AlikeView, DrawView, ErrorView, Sum};
+use crate::view::{AlikeView, Body, DrawView, ErrorView, Sum};
 
 /// The smallest tolerance of sums that single precision measures.
 const SINGLE: f64 = 1e-4;
@@ -98,6 +98,7 @@ impl Predicted {
             sizes,
             leaves: place.target_leaves.0,
             target_bodies: place.target_bodies,
+            source_bodies: place.source_bodies,
             sums: place.sums,
             multipoles: far.multipoles.pointer().cast(),
             locals: if locals { far.locals.pointer().cast() } else { null.cast() },
@@ -176,10 +177,20 @@ pub struct Alike {
     pub field: DevicePointer<f64>,
     /// The place of each target in the caller's order, in the order in which they are drawn.
     pub order: DevicePointer<u32>,
-    /// Number of targets.
-    pub targets: usize,
+    /// Targets and sources in the order of cells, the latter with scaled strengths.
+    pub bodies: [DevicePointer<Body>; 2],
+    /// The cell of each target, and the first source of each cell; null where targets and sources are the same.
+    pub cells: [DevicePointer<u32>; 2],
+    /// Numbers of targets and sources.
+    pub count: [usize; 2],
+    /// What strengths were multiplied by.
+    pub strength_scale: f64,
     /// The least |e|² that relative errors refer to.
     pub least_square: f64,
+    /// The field below which an error is [doubted](DOUBTED).
+    pub doubted: f64,
+    /// Beyond this distance terms are those of point charges.
+    pub reach: f64,
 }
 
 /// What is known of the errors of a sum before any is measured.
@@ -209,7 +220,7 @@ impl Expected<'_> {
             Expected::Predicted(&Predicted { view, unit, targets: count, distributed, .. }) => {
                 Population { field: view.sums, unit, count, distributed }
             }
-            Expected::Alike(Alike { targets: count, .. }) => {
+            Expected::Alike(Alike { count: [count, _], .. }) => {
                 Population { field: DevicePointer::null(), unit: 0.0, count, distributed: false }
             }
         }
@@ -252,7 +263,7 @@ impl ErrorField {
     pub fn growth(&self, sum: &Expected) -> usize {
         let sum = match sum {
             Expected::Predicted(sum) => sum,
-            Expected::Alike(sum) => return self.squares.growth(2 * sum.targets),
+            Expected::Alike(sum) => return self.squares.growth(2 * sum.count[0]),
         };
         let [sources, targets] = sum.cells;
         let octants = self.octants.growth(8 * targets) + self.handed.growth(8 * targets);
@@ -318,11 +329,26 @@ impl ErrorField {
 
     /// The same of a sum that errs alike everywhere.
     fn predict_alike(&mut self, gpu: &Gpu, sum: &Alike) -> Result<(), Error> {
-        let Alike { field, order, targets, least_square } = *sum;
-        self.squares.resize(2 * targets)?;
-        let squares = self.squares.pointer();
-        let view = AlikeView { field, order, squares, least_square, count: targets as u32 };
-        let blocks = targets.div_ceil(CHUNK_THREADS) as u32;
+        let ([targets, bodies], [cell, start], [count, sources]) = (sum.bodies, sum.cells, sum.count);
+        self.squares.resize(2 * count)?;
+        let view = AlikeView {
+            field: sum.field,
+            order: sum.order,
+            targets,
+            bodies,
+            cell,
+            start,
+            squares: self.squares.pointer(),
+            least_square: sum.least_square,
+            doubted_square: sum.doubted * sum.doubted,
+            floor: FLOOR / (sum.strength_scale * sum.strength_scale),
+            reach2: sum.reach * sum.reach,
+            count: count as u32,
+            sources: sources as u32,
+            looked_at: mesh::LOOKED_AT as u32,
+            unused: 0,
+        };
+        let blocks = count.div_ceil(CHUNK_THREADS) as u32;
         // SAFETY: all arrays have the lengths that the view says.
         unsafe { gpu.kernels().launch(gpu.stream(), "error_alike", blocks, CHUNK_THREADS as u32, &view) }
     }

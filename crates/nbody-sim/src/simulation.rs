@@ -225,7 +225,8 @@ mod tests {
         let ions = "[force]\nlaw = 'coulomb'\n[boundary]\nkind = 'periodic'\nside = 20";
         let gravity = "[boundary]\nkind = 'periodic'\nside = 20";
         for (more, extra) in [("", ""), (gravity, ""), (ions, "charge = 1\n")] {
-            let text = format!("[[particles]]\nmodel = 'uniform-cube'\nn = 40\n{extra}[time]\ndt = 0.01\nend = 1\n{more}");
+            let text =
+                format!("[[particles]]\nmodel = 'uniform-cube'\nn = 40\n{extra}[time]\ndt = 0.01\nend = 1\n{more}");
             let mut s = of(text);
             let (totals, report) = (Totals { kinetic: 2.0, ..Totals::default() }, ForceReport::default());
             let found = s.motion.builder().diagnostics_of(&totals, report);

@@ -6,9 +6,10 @@ use super::points::{Points, Summed};
 use crate::accuracy::{self, Problem, closest_pair};
 use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
+use crate::error_model::DOUBTED;
 use crate::ewald::{self, At, Ewald};
 use crate::guard::{Look, Norms, Sample};
-use crate::math::blocked_sums;
+use crate::math::{CollectVec, blocked_sums};
 use crate::mesh::{self, Mesh, Places, Recipe, recipe};
 use crate::solve::Quantity;
 use crate::tree::Cube;
@@ -72,19 +73,48 @@ impl InBox {
         let recipe = Recipe::of(choice.order.unwrap_or(*Recipe::ORDERS.end()));
         let (precision, closest) = (choice.precision, closest_pair(tolerance));
         let mesh = Mesh { cell: self.cell, softening, recipe, cutoff, precision, closest };
-        let mesh::Sums { potential, field, coincident_pairs } = mesh.sums(sources, points.columns[0], targets, times);
+        let sums = mesh.sums(sources, points.columns[0], targets, times);
         // The same everywhere, and of the size that the recipe has among ions: a pair that all but meets makes fields
         // larger, and not errors.
-        let error = vec![Recipe::error(recipe.points) * self.field_of_ions(points); field.len()];
+        let error = Recipe::error(recipe.points) * self.field_of_ions(points);
+        let largest_term = if settings.estimates_errors() {
+            times.time(Stage::Guard, || self.largest_terms(softening, points, &sums, error / (DOUBTED * tolerance)))
+        } else {
+            vec![]
+        };
+        let mesh::Sums { potential, field, coincident_pairs, .. } = sums;
         Summed {
             hessian: vec![],
             potential,
+            error: vec![error; field.len()],
             field,
             coincident_pairs,
-            error,
-            largest_term: vec![],
+            largest_term,
             epsilon: choice.precision.epsilon(),
         }
+    }
+
+    /// The size of the largest term of the field of each target, of the sources next to it, where the field is below
+    /// `doubted`; else 0.
+    fn largest_terms(&self, softening: Softening, points: Points, sums: &mesh::Sums, doubted: f64) -> Vec<f64> {
+        let (at, strengths) = (self.targets.as_ref().unwrap_or(&self.sources), points.columns[0]);
+        let (reach, targets) = (softening.newtonian_beyond(0.0), sums.neighbours.targets());
+        let square = |x: [f64; 3]| x.iter().map(|c| c * c).sum::<f64>();
+        let of_place = |(place, &target): (usize, &u32)| {
+            if square(sums.field[target as usize]) >= doubted * doubted {
+                return 0.0;
+            }
+            let x = &at[target as usize];
+            let term = |&source: &u32| {
+                let r2 = square([0, 1, 2].map(|d| x[d] - self.sources[source as usize][d]));
+                if r2 > reach * reach { strengths[source as usize].abs() / r2 } else { 0.0 }
+            };
+            sums.neighbours.of(place).iter().map(term).fold(0.0, f64::max)
+        };
+        let terms = targets.par_iter().enumerate().with_min_len(64).map(of_place).collect_vec();
+        let mut largest = vec![0.0; terms.len()];
+        targets.iter().zip(terms).for_each(|(&target, term)| largest[target as usize] = term);
+        largest
     }
 
     /// Adds what is not harmonic of tin foil's potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), and the

@@ -128,10 +128,13 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let at = [0, 1, 2].map(|d| (x[d] - center[d]) * scale);
                 out[0] += between.at([0, 1, 2].map(|d| at[d] * to_cube[d])) + own * power(square(&at), p);
                 let field = square(&self.sums[i - owned].field) * to_root;
-                if self.plan.sources.is_none() && out[0] > doubted * field {
-                    let all = targets.body_range(leaf);
-                    let nearby = all.start.max(i.saturating_sub(LOOKED_AT))..all.end.min(i + LOOKED_AT);
-                    out[1] = self.largest_term(i, nearby, reach) * to_root;
+                if out[0] > doubted * field {
+                    let (all, middle) = match self.plan.sources {
+                        None => (targets.body_range(leaf), i),
+                        Some(_) => self.sources_around(leaf, &x, &source_levels),
+                    };
+                    let nearby = all.start.max(middle.saturating_sub(LOOKED_AT))..all.end.min(middle + LOOKED_AT);
+                    out[1] = self.largest_term(&x, nearby, reach) * to_root;
                 }
             }
         });
@@ -148,15 +151,26 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         squares
     }
 
-    /// The square of the largest term of the field at a body, of those of `others` that are farther away than `reach`.
-    fn largest_term(&self, target: usize, others: Range<usize>, reach: f64) -> f64 {
-        let x = self.bodies[0].position(target);
-        let term = |other: usize| {
-            let at = self.bodies[0].position(other);
-            let r2 = square(&[0, 1, 2].map(|d| x[d] - at[d]));
-            if r2 > reach * reach { (self.bodies[0].strength(other) / r2).powi(2) } else { 0.0 }
+    /// The sources in the cell of the list of `leaf` that holds `x`, and the one in their middle.
+    fn sources_around(&self, leaf: usize, x: &[f64; 3], levels: &[u16]) -> (Range<usize>, usize) {
+        let (sources, aspect) = (self.plan.source_tree(), self.plan.geometry.space.aspect());
+        let holds = |cell: usize| {
+            let (center, half) = (&sources.center[cell], sources.half(levels[cell] as usize));
+            (0..3).all(|d| (x[d] - center[d]).abs() <= half * aspect[d])
         };
-        others.map(term).fold(0.0, f64::max)
+        let around = self.plan.lists.p2p.row(leaf).iter().map(|pair| pair.source as usize).find(|&cell| holds(cell));
+        let all = around.map_or(0..0, |cell| sources.body_range(cell));
+        (all.clone(), all.start.midpoint(all.end))
+    }
+
+    /// The square of the largest term of the field at `x`, of those of `sources` that are farther away than `reach`.
+    fn largest_term(&self, x: &[f64; 3], sources: Range<usize>, reach: f64) -> f64 {
+        let term = |source: usize| {
+            let at = self.bodies[1].position(source);
+            let r2 = square(&[0, 1, 2].map(|d| x[d] - at[d]));
+            if r2 > reach * reach { (self.bodies[1].strength(source) / r2).powi(2) } else { 0.0 }
+        };
+        sources.map(term).fold(0.0, f64::max)
     }
 
     /// Σ|q| of the cells whose bodies targets meet one by one.

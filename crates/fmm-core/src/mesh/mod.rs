@@ -20,7 +20,7 @@ use crate::math::{CollectVec, Number, Real};
 use crate::tree::sort::{Item, by_key};
 use crate::{Precision, Softening, Stage, StageTimes};
 use near::Near;
-pub use near::{Far, TERMS, columns};
+pub use near::{Far, LOOKED_AT, Neighbours, TERMS, columns};
 pub use recipe::Recipe;
 pub use split::{Influence, Split};
 use transform::Transform;
@@ -34,7 +34,6 @@ fn real<T: Real>(x: f64) -> T {
 }
 
 /// What a sum with a mesh gives.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Sums {
     /// Σ q K over all images. `[targets]`
     pub potential: Vec<f64>,
@@ -42,6 +41,8 @@ pub struct Sums {
     pub field: Vec<[f64; 3]>,
     /// Pairs of sources at bitwise the same place.
     pub coincident_pairs: u64,
+    /// Which bodies are close together.
+    pub neighbours: Neighbours,
 }
 
 /// Points in the order of their keys, those of one key in their own order.
@@ -95,13 +96,13 @@ impl Mesh {
         let softening = self.softening.scaled(scale);
 
         let set = (split.sides, (&x[..], &q[..]), at.as_deref());
-        let near = match self.precision {
+        let (neighbours, near, coincident_pairs) = match self.precision {
             Precision::F32 | Precision::Mixed => self.near::<f32>(&far_kernel, softening, set, times),
             _ => self.near::<f64>(&far_kernel, softening, set, times),
         };
         if times.cancel().is_set() {
             let n = at.as_ref().map_or(x.len(), Vec::len);
-            return Sums { potential: vec![0.0; n], field: vec![[0.0; 3]; n], coincident_pairs: 0 };
+            return Sums { potential: vec![0.0; n], field: vec![[0.0; 3]; n], coincident_pairs: 0, neighbours };
         }
         let far = match self.precision {
             Precision::F32 => self.far::<f32>(&split, set, times),
@@ -110,7 +111,7 @@ impl Mesh {
         times.time_more(Stage::Output, || {
             let n = far.1.len();
             let mut sums = vec![[0.0; 4]; n];
-            near.0.iter().zip(&near.1).for_each(|(&i, s)| sums[i as usize] = s.0);
+            neighbours.targets().iter().zip(&near).for_each(|(&i, s)| sums[i as usize] = s.0);
             far.0.iter().zip(&far.1).for_each(|(&i, s)| (0..4).for_each(|k| sums[i as usize][k] += s[k]));
             let charge: f64 = q.iter().sum();
             let background = split.background() * charge;
@@ -124,18 +125,18 @@ impl Mesh {
             let mut field = sums.par_iter().map(|s| [s[1], s[2], s[3]].map(|c| c * per_length)).collect_vec();
             let moments = Moments::of(sources.given, strengths, [0.0; 3]);
             depolarise(&self.cell, &moments, targets.unwrap_or(sources).given, &mut potential, &mut field);
-            Sums { potential, field, coincident_pairs: near.2 }
+            Sums { potential, field, coincident_pairs, neighbours }
         })
     }
 
-    /// The target of each sum of pairs within the cut-off, these sums, and pairs of sources at one place.
+    /// The targets of sums of pairs within the cut-off, these sums, and pairs of sources at one place.
     fn near<T: Real>(
         &self,
         far: &Far,
         softening: Softening,
         (sides, (x, q), at): Set,
         times: &mut StageTimes,
-    ) -> (Vec<u32>, Vec<near::Sum>, u64) {
+    ) -> (Neighbours, Vec<near::Sum>, u64) {
         let single = T::WIDTH != f64::WIDTH;
         let closest = if single { self.closest } else { 0.0 };
         let near = times.time(Stage::Tree, || Near::<T>::new(sides, far, (softening, closest), (x, q), at));
@@ -150,7 +151,7 @@ impl Mesh {
             });
         }
         let coincident = times.time_more(Stage::Tree, || near.coincident_pairs(x));
-        (near.order().to_vec(), sums, coincident)
+        (times.time_more(Stage::Tree, || near.neighbours()), sums, coincident)
     }
 
     /// The far kernel's sums, and the target of each.

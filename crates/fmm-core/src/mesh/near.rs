@@ -139,9 +139,16 @@ impl<'a, T: Real> Near<'a, T> {
         cells.into_par_iter().map(of_cell).sum()
     }
 
-    /// The target of each place.
-    pub fn order(&self) -> &[u32] {
-        &self.targets().order
+    /// Which bodies are close together.
+    pub fn neighbours(self) -> Neighbours {
+        let Cells { order, start, .. } = self.sources;
+        let middle = |cell: usize| start[cell].midpoint(start[cell + 1]);
+        let beside = |targets: &Cells<T>| {
+            let cells = 0..start.len() - 1;
+            cells.flat_map(|cell| std::iter::repeat_n(middle(cell), targets.places(cell).len())).collect()
+        };
+        let others = self.targets.map(|targets| (beside(&targets), targets.order));
+        Neighbours { order, others }
     }
 
     /// Potential and field at all places; fewer if they are cancelled.
@@ -159,6 +166,30 @@ impl<'a, T: Real> Near<'a, T> {
     fn at(&self, groups: &[(usize, Range<usize>)], cancel: &Cancel) -> Vec<Sum> {
         let some = |groups| if cancel.is_set() { vec![] } else { dispatch(Meet { near: self, groups }) };
         groups.par_chunks(GROUPS).flat_map_iter(some).collect()
+    }
+}
+
+/// Sources of a box in the order of its cells: those that follow each other are close together.
+pub struct Neighbours {
+    order: Vec<u32>,
+    /// The place among the sources where those of the cell of each target are, and the targets in the order of cells;
+    /// none: the sources.
+    others: Option<(Vec<u32>, Vec<u32>)>,
+}
+
+/// Sources that are looked at before and after a target for its largest term.
+pub const LOOKED_AT: usize = 32;
+
+impl Neighbours {
+    /// The target of each place.
+    pub fn targets(&self) -> &[u32] {
+        self.others.as_ref().map_or(&self.order, |(_, targets)| targets)
+    }
+
+    /// Sources next to the target of a place.
+    pub fn of(&self, place: usize) -> &[u32] {
+        let middle = self.others.as_ref().map_or(place, |(beside, _)| beside[place] as usize);
+        &self.order[middle.saturating_sub(LOOKED_AT)..self.order.len().min(middle + LOOKED_AT)]
     }
 }
 

@@ -173,6 +173,11 @@ impl MeshSums {
         [sources, if same { sources } else { self.targets.bodies.pointer() }]
     }
 
+    /// The cell of each target, and the first source of each cell; null if targets and sources are the same.
+    pub fn cells(&self, same: bool) -> [DevicePointer<u32>; 2] {
+        if same { [DevicePointer::null(); 2] } else { [self.targets.cell.pointer(), self.sources.start.pointer()] }
+    }
+
     /// The target of each place.
     pub fn order(&self, same: bool) -> DevicePointer<u32> {
         if same { self.sources.order.pointer() } else { self.targets.order.pointer() }

@@ -2,8 +2,10 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::comm::Solo;
+use fmm_core::error_model::DOUBTED;
 use fmm_core::guard::{Look, TRUSTED, sample_size};
 use fmm_core::math::scale::power_of_two_below;
+use fmm_core::mesh::Recipe;
 use fmm_core::prediction::Prediction;
 use fmm_core::solve::Quantity;
 use fmm_core::{Choice, Error, Method, PeriodicBox, Weights, accuracy};
@@ -35,13 +37,24 @@ impl SpaceTrial<'_> {
         let Arrays { fmm, mesh, boxed, guard, .. } = &mut *self.arrays;
         let same = ends.targets.is_none();
         let ions = boxed.field_of_ions(cell, ends.sources.n);
-        let predicted = if self.meshed { None } else { fmm.predicted(self.tolerance) };
-        let ([bodies, at], order, expected) = if self.meshed {
-            let (order, least_square) = (mesh.order(same), Weights::least_square(ions));
-            let alike = Alike { field: output.field, order, targets: ends.at().n, least_square };
-            (mesh.bodies(same), order, Some(Expected::Alike(alike)))
-        } else {
-            (fmm.bodies(same), fmm.order(), predicted.as_ref().map(Expected::Predicted))
+        let predicted = if self.meshed.is_some() { None } else { fmm.predicted(self.tolerance) };
+        let ([bodies, at], order, expected) = match self.meshed {
+            Some(points) => {
+                let (bodies, order) = (mesh.bodies(same), mesh.order(same));
+                let alike = Alike {
+                    field: output.field,
+                    order,
+                    bodies: [bodies[1], bodies[0]],
+                    cells: mesh.cells(same),
+                    count: [ends.at().n, ends.sources.n],
+                    strength_scale: ends.strength_scale(),
+                    least_square: Weights::least_square(ions),
+                    doubted: Recipe::error(points) * ions / (DOUBTED * self.tolerance),
+                    reach: self.softening.newtonian_beyond(0.0),
+                };
+                (bodies, order, Some(Expected::Alike(alike)))
+            }
+            None => (fmm.bodies(same), fmm.order(), predicted.as_ref().map(Expected::Predicted)),
         };
         let request = ewald::Request { softening: self.softening, sources: bodies, targets: at, same, order };
         let (position, targets) = (ends.at().position, ends.at().n);

@@ -157,7 +157,7 @@ fn begin<'a>(
         softening: settings.softening,
         tolerance: settings.tolerance,
         begun: false,
-        meshed: false,
+        meshed: None,
         weights: None,
         norms: None,
         times,
@@ -217,8 +217,8 @@ struct SpaceTrial<'a> {
     tolerance: f64,
     /// Whether the guard's waves are on their way.
     begun: bool,
-    /// Whether the last sum had a mesh.
-    meshed: bool,
+    /// The points of the window of the last sum, if it had a mesh.
+    meshed: Option<usize>,
     /// Of the present sum in a box, once they are known.
     weights: Option<Weights>,
     /// What the guard has found of the last sum.
@@ -380,7 +380,7 @@ impl Trial for SpaceTrial<'_> {
         if let Some(hessian) = &mut self.hessian {
             hessian.resize(6 * n)?;
         }
-        self.meshed = choice.method == Method::Mesh;
+        self.meshed = choice.order.filter(|_| choice.method == Method::Mesh);
         self.weights = None;
         match (self.cell, choice.method) {
             (Some(cell), Method::Mesh) => self.sum_with_mesh(settings, choice, &cell),

@@ -27,6 +27,8 @@ pub struct ErrorView {
     pub leaves: ReadOnly<u32>,
     /// In the order of their tree.
     pub target_bodies: ReadOnly<Body>,
+    /// The same.
+    pub source_bodies: ReadOnly<Body>,
     /// In the order of the targets' tree.
     pub sums: ReadOnly<Sum>,
     /// `[source cells][coefficients]`
@@ -107,12 +109,32 @@ pub struct AlikeView {
     pub field: ReadOnly<f64>,
     /// The place of each target in the caller's order. `[count]`
     pub order: ReadOnly<u32>,
+    /// In the order of cells. `[count]`
+    pub targets: ReadOnly<Body>,
+    /// The same, with scaled strengths. `[sources]`
+    pub bodies: ReadOnly<Body>,
+    /// The cell of each target; null where they are the sources. `[count]`
+    pub cell: ReadOnly<u32>,
+    /// The first source of each cell, and one past the last.
+    pub start: ReadOnly<u32>,
     /// Over the field, and alone, both in arbitrary units. `[count][2]`
     pub squares: DevicePointer<f32>,
     /// The least square of a field.
     pub least_square: f64,
+    /// Below this square the largest term is looked for.
+    pub doubted_square: f64,
+    /// The part of the square of that which a square counts at least, over that of the scale of the strengths.
+    pub floor: f64,
+    /// Beyond this distance terms are those of point charges; squared.
+    pub reach2: f64,
     /// Number of targets.
     pub count: u32,
+    /// Number of sources.
+    pub sources: u32,
+    /// How many sources before and after a target are looked at for its largest term.
+    pub looked_at: u32,
+    /// Makes the size a whole number of eights.
+    pub unused: u32,
 }
 
 /// A sample of targets, drawn by their predicted errors.

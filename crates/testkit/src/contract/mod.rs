@@ -8,6 +8,7 @@ mod gauss;
 mod hessian;
 mod kinds;
 mod mesh;
+mod molecules;
 mod plane;
 mod space;
 mod vortex;
@@ -17,6 +18,7 @@ pub use gauss::*;
 pub use hessian::*;
 pub use kinds::*;
 pub use mesh::*;
+pub use molecules::*;
 pub use plane::*;
 pub use space::*;
 pub use vortex::*;
@@ -179,6 +181,7 @@ macro_rules! contract {
             points_on_lines_keep_their_tolerance
             crystals_keep_their_tolerance
             bodies_around_molecules_keep_their_tolerance
+            bodies_among_molecules_in_a_box_keep_their_tolerance
             the_fmm_keeps_every_tolerance_with_pairs_in_single_precision
             targets_of_close_pairs_are_summed_in_double_precision
             bodies_on_a_curve_are_summed_in_double_precision

@@ -95,7 +95,14 @@ pub fn bodies_on_a_curve_are_summed_in_double_precision(place: &impl Place) {
 }
 
 /// Asserts that the default choice, with `method`, keeps each tolerance at all targets.
-fn all_targets_keep(place: &impl Place, name: &str, points: &Points, q: &[f64], method: Method, asked: &[f64]) {
+pub(super) fn all_targets_keep(
+    place: &impl Place,
+    name: &str,
+    points: &Points,
+    q: &[f64],
+    method: Method,
+    asked: &[f64],
+) {
     let reference = Reference::new(points, q, None, Softening::None, points.len());
     for &tolerance in asked {
         let settings = Settings { method, tolerance, ..Settings::default() };
@@ -390,32 +397,6 @@ pub fn rounded_strengths_are_seen(place: &impl Place) {
                 assert!(e.keep(tolerance), "{method:?} {precision:?} {tolerance:e}: {e:?} {:?}", sum.choice);
             }
             Err(why) => assert!(precision == Precision::F32, "{method:?} {precision:?} {tolerance:e}: {why}"),
-        }
-    }
-}
-
-/// Small neutral molecules, whose centers feel nothing, and a few light bodies that feel all of them from outside. At the
-/// centers errors count relative to the terms of the same molecule: they are not to be drawn for the others.
-pub fn bodies_around_molecules_keep_their_tolerance(place: &impl Place) {
-    for (molecules, arm, light, radius, method, asked) in [
-        (1334, 0.01, 10, 8.0, Method::Fmm, 1e-2),
-        (2000, 0.002, 3, 1.0, Method::Fmm, 1e-5),
-        (1000, 0.002, 3, 3.0, Method::Fmm, 2e-5),
-        (1000, 0.002, 10, 8.0, Method::Treecode, 2e-5),
-    ] {
-        for seed in 1..5 {
-            let arm = arm / (molecules as f64).cbrt();
-            let (mut points, mut q) = (vec![], vec![]);
-            let axes = sphere_surface(molecules, 100 + seed);
-            for (center, axis) in uniform(molecules, seed).into_iter().zip(axes) {
-                for (along, charge) in [(0.0, 2.0), (arm, -1.0), (-arm, -1.0)] {
-                    points.push([0, 1, 2].map(|d| center[d] + along * axis[d]));
-                    q.push(charge);
-                }
-            }
-            points.extend(sphere_surface(light, 200 + seed).iter().map(|x| x.map(|c| 0.5 + radius * c)));
-            q.resize(points.len(), 1e-9);
-            all_targets_keep(place, "molecules", &points, &q, method, &[asked]);
         }
     }
 }
