@@ -285,8 +285,12 @@ __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
         const double lost = of_pair(k, x, near);
         if (near) squared += lost;
       }
-    const double fx = whole.x * to_root, fy = whole.y * to_root, fz = whole.z * to_root;
-    double field = fx * fx + fy * fy + fz * fz;
+    const double sum[3] = {whole.x, whole.y, whole.z};
+    double field = 0;
+    for (unsigned d = 0; d < 3; d++) {
+      const double e = (sum[d] + (v.uniform[d] + v.slope * (x[d] - v.middle[d]))) * to_root;
+      field += e * e;
+    }
     const double potential = whole.potential * v.root, terms = v.per_potential * potential * potential;
     squared += v.rounding * (field + terms * terms);
     if (squared > v.doubted * field) {

@@ -148,6 +148,42 @@ pub struct Moments {
     pub second: f64,
 }
 
+/// The field that sums over images get at last: that of what is not harmonic of tin foil's potential, and of the
+/// surroundings.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Background {
+    /// The middle of the box.
+    pub middle: [f64; 3],
+    /// The field there.
+    pub uniform: [f64; 3],
+    /// What is added to it for each unit of length away from there.
+    pub slope: f64,
+}
+
+impl Background {
+    /// Of sources with the moments `inner` as they are wrapped into `cell`, about its middle, and `outer` as they are given.
+    pub fn of(cell: &PeriodicBox, inner: &Moments, outer: &Moments) -> Self {
+        let c = 2.0 * 2.0 * std::f64::consts::PI / (3.0 * cell.volume());
+        let around = 2.0 * cell.depolarisation().unwrap_or(0.0);
+        Background {
+            middle: cell.side.map(|s| 0.5 * s),
+            uniform: [0, 1, 2].map(|d| c * inner.dipole[d] - around * outer.dipole[d]),
+            slope: -c * inner.charge,
+        }
+    }
+
+    /// That of strengths so many times as large.
+    pub fn scaled(self, by: f64) -> Self {
+        Background { uniform: self.uniform.map(|e| by * e), slope: by * self.slope, ..self }
+    }
+
+    /// `field` with it, at a place in the box.
+    #[inline]
+    pub fn added(&self, field: &[f64; 3], x: &[f64; 3]) -> [f64; 3] {
+        std::array::from_fn(|d| field[d] + self.uniform[d] + self.slope * (x[d] - self.middle[d]))
+    }
+}
+
 /// Bodies that one task adds up, so that sums do not depend on threads.
 const BLOCK: usize = 1 << 13;
 
@@ -184,6 +220,23 @@ impl Moments {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_background_is_what_paraboloids_give() {
+        let cell = PeriodicBox { side: [2.0, 3.0, 4.0], surroundings: Surroundings::Dielectric(1.0) };
+        let middle = cell.side.map(|s| 0.5 * s);
+        let (points, q) = ([[0.5, 1.0, 3.0], [1.5, 2.5, 0.2]], [2.0, -1.0]);
+        let (inner, outer) = (Moments::of(&points, &q, middle), Moments::of(&points, &q, [0.0; 3]));
+        let (c, around) = (2.0 * std::f64::consts::PI / (3.0 * cell.volume()), cell.depolarisation().unwrap());
+        let x: [f64; 3] = [0.1, 2.9, 1.0];
+        let tin_foil = inner.paraboloid([0, 1, 2].map(|d| x[d] - middle[d])).1;
+        let surroundings = Moments { charge: 0.0, ..outer }.paraboloid(x).1;
+        let found = Background::of(&cell, &inner, &outer).scaled(2.0).added(&[1.0; 3], &x);
+        for d in 0..3 {
+            let expected = 1.0 + 2.0 * (c * tin_foil[d] - around * surroundings[d]);
+            assert!((found[d] - expected).abs() < 1e-12 * expected.abs(), "{} {expected}", found[d]);
+        }
+    }
 
     #[test]
     fn bodies_come_to_lie_in_the_box() {

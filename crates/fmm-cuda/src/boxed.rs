@@ -2,7 +2,7 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::field_of_ions;
-use fmm_core::boundary::{Moments, PeriodicBox};
+use fmm_core::boundary::{Background, Moments, PeriodicBox};
 use fmm_core::math::blocked::added;
 use fmm_core::{Error, Weights};
 
@@ -133,6 +133,11 @@ impl Boxed {
     /// What the surroundings do: the moments of the sources as they are, without the charge, of which rounding is left.
     pub fn outer(&self) -> Moments {
         Moments { charge: 0.0, ..self.outer }
+    }
+
+    /// What sums with expansions get at last.
+    pub fn background(&self, cell: &PeriodicBox) -> Background {
+        Background::of(cell, &self.inner, &self.outer())
     }
 
     /// [`field_of_ions`] of so many sources.

@@ -2,6 +2,7 @@
 //! [`fmm_core::error_model`].
 
 use cust::memory::DevicePointer;
+use fmm_core::boundary::Background;
 use fmm_core::error_model::{
     DOUBTED, LARGEST, LEAST, LOCAL, LOOKED_AT, NEAR, OF_PAIRS, epsilon_of_terms, least_of_random, of_classes,
     rounds_pairs,
@@ -62,6 +63,8 @@ pub struct Described {
     pub tolerance: f64,
     /// Beyond this distance terms are those of point charges.
     pub reach: f64,
+    /// What sums in a box get at last, of scaled strengths.
+    pub background: Background,
     /// Σ|q| in open space; infinite in a box.
     pub total: f64,
     /// Whether local expansions have been summed.
@@ -80,8 +83,8 @@ impl Predicted {
         targets: usize,
         about: Described,
     ) -> Self {
-        let Described { root, aspect, family, order, precision, classes, tolerance, reach, total, locals, distributed } =
-            about;
+        let Described { root, aspect, family, order, precision, classes, tolerance, reach, .. } = about;
+        let Described { background, total, locals, distributed, .. } = about;
         let (epsilon, of_terms) = (precision.epsilon(), epsilon_of_terms(precision));
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
@@ -124,6 +127,9 @@ impl Predicted {
             doubted: (DOUBTED * tolerance).powi(2),
             looked_at: LOOKED_AT as u32,
             reach2: reach * reach,
+            middle: background.middle,
+            uniform: background.uniform,
+            slope: background.slope,
             largest: (LARGEST * tolerance).powi(2),
             leaf_count: place.target_leaves.1 as u32,
             order: order as u32,

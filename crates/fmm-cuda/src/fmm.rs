@@ -1,6 +1,7 @@
 //! Sums on the device by fast methods: trees, lists and every operator.
 
 use fmm_core::accuracy;
+use fmm_core::boundary::Background;
 use fmm_core::lists::{Classes, Space};
 use fmm_core::plan::{OctreePlan, periodic_schedule, schedule};
 use fmm_core::tree::Cube;
@@ -292,8 +293,8 @@ impl Fmm {
         Ok(far)
     }
 
-    /// The last sum for its error field, which is to keep `tolerance`; none of direct sums.
-    pub fn predicted(&self, tolerance: f64) -> Option<Predicted> {
+    /// The last sum for its error field, which is to keep `tolerance`, and gets this background; none of direct sums.
+    pub fn predicted(&self, tolerance: f64, background: Background) -> Option<Predicted> {
         let Last { planned, softening, total, .. } = self.last.as_ref()?;
         let (family, order) = (planned.choice.expansion?, planned.choice.order?);
         let (place, tree) = (self.place(planned), &self.cells[0].tree);
@@ -309,6 +310,7 @@ impl Fmm {
             classes: planned.classes,
             tolerance,
             reach: softening.newtonian_beyond(0.0),
+            background: background.scaled(self.strength_scale()),
             total: if planned.space.is_none() { *total } else { f64::INFINITY },
             locals: planned.space.is_some() || planned.choice.method == Method::Fmm,
             distributed: tree.is_divided() && !self.whole,

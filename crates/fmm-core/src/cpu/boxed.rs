@@ -76,7 +76,7 @@ impl InBox {
         let sums = mesh.sums(sources, points.columns[0], targets, times);
         // The same everywhere, and of the size that the recipe has among ions: a pair that all but meets makes fields
         // larger, and not errors.
-        let error = Recipe::error(recipe.points) * self.field_of_ions(points);
+        let error = Recipe::error_in(recipe.points, precision) * self.field_of_ions(points);
         let largest_term = if settings.estimates_errors() {
             times.time(Stage::Guard, || self.largest_terms(softening, points, &sums, error / (DOUBTED * tolerance)))
         } else {
@@ -117,24 +117,27 @@ impl InBox {
         largest
     }
 
+    /// The moments of the sources, about the middle of the box as they are wrapped into it, and as they were given.
+    pub fn moments(&self, points: Points) -> [Moments; 2] {
+        let (strengths, middle) = (points.columns[0], self.cell.side.map(|s| 0.5 * s));
+        [Moments::of(&self.sources, strengths, middle), Moments::of(points.sources, strengths, [0.0; 3])]
+    }
+
     /// Adds what is not harmonic of tin foil's potential, (2π/3V) Σ q |x − x_j|² (de Leeuw, Perram & Smith 1980), and the
-    /// surroundings.
-    pub fn finish(&self, points: Points, summed: &mut Summed) {
+    /// surroundings, which follow from the [moments](Self::moments).
+    pub fn finish(&self, points: Points, [inner, outer]: &[Moments; 2], summed: &mut Summed) {
         let Summed { potential, field, hessian, .. } = summed;
-        let strengths = points.columns[0];
         let middle = self.cell.side.map(|s| 0.5 * s);
-        let moments = Moments::of(&self.sources, strengths, middle);
         let c = 2.0 * std::f64::consts::PI / (3.0 * self.cell.volume());
         let at = self.targets.as_ref().unwrap_or(&self.sources);
         potential.par_iter_mut().zip(field.par_iter_mut()).zip(at).for_each(|((p, e), x)| {
-            let (value, slope) = moments.paraboloid(std::array::from_fn(|d| x[d] - middle[d]));
+            let (value, slope) = inner.paraboloid(std::array::from_fn(|d| x[d] - middle[d]));
             *p += c * value;
             (0..3).for_each(|d| e[d] += c * slope[d]);
         });
-        let curvature = 2.0 * c * moments.charge;
+        let curvature = 2.0 * c * inner.charge;
         hessian.par_iter_mut().for_each(|h| h[..3].iter_mut().for_each(|h| *h += curvature));
-        let unwrapped = Moments::of(points.sources, strengths, [0.0; 3]);
-        ewald::depolarise(&self.cell, &unwrapped, points.at(), potential, field);
+        ewald::depolarise(&self.cell, outer, points.at(), potential, field);
     }
 
     /// What sums of `quantity` are measured by.

@@ -127,7 +127,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let x = self.bodies[0].position(i);
                 let at = [0, 1, 2].map(|d| (x[d] - center[d]) * scale);
                 out[0] += between.at([0, 1, 2].map(|d| at[d] * to_cube[d])) + own * power(square(&at), p);
-                let field = square(&self.sums[i - owned].field) * to_root;
+                let field = square(&self.background.added(&self.sums[i - owned].field, &x)) * to_root;
                 if out[0] > doubted * field {
                     let (all, middle) = match self.plan.sources {
                         None => (targets.body_range(leaf), i),

@@ -12,6 +12,7 @@ use super::schedule::{Bodies, Expansions, See, execute_sorted};
 use super::sorted::Sum;
 use super::{direct, hessian, vortex};
 use crate::accuracy::{self, Problem};
+use crate::boundary::Background;
 use crate::ewald::Ewald;
 use crate::expansion::{Cartesian, Expansion, Spherical};
 use crate::guard::{self, Look, Norms};
@@ -230,11 +231,12 @@ impl Trial for SpaceTrial<'_> {
                 let fitted = || accuracy::fit(*cube, &self.problem, accuracy::best_leaf(choice), choice.leaf_size);
                 let cube = if fits { fitted() } else { *cube };
                 let plan = OctreePlan::new(settings, choice.clone(), cube, points.sources, points.targets, times);
+                let open = Background::default();
                 match self.quantity {
                     Quantity::Velocity => vortex::velocity(
-                        points.columns.iter().map(|q| Summed::of(settings, &plan, points, q, false, times)),
+                        points.columns.iter().map(|q| Summed::of(settings, &plan, points, (q, open), false, times)),
                     ),
-                    _ => Summed::of(settings, &plan, points, points.columns[0], hessian, times),
+                    _ => Summed::of(settings, &plan, points, (points.columns[0], open), hessian, times),
                 }
             }
             Frame::Box(within) if choice.method == Method::Direct => {
@@ -251,8 +253,11 @@ impl Trial for SpaceTrial<'_> {
                     inside.targets,
                     times,
                 );
-                let mut summed = Summed::of(settings, &plan, inside, inside.columns[0], hessian, times);
-                times.time_more(Stage::Lattice, || within.finish(points, &mut summed));
+                let moments = times.time_more(Stage::Lattice, || within.moments(points));
+                let background = Background::of(&within.cell, &moments[0], &moments[1]);
+                let strengths = (inside.columns[0], background);
+                let mut summed = Summed::of(settings, &plan, inside, strengths, hessian, times);
+                times.time_more(Stage::Lattice, || within.finish(points, &moments, &mut summed));
                 summed
             }
         })
@@ -311,17 +316,19 @@ impl Trial for SpaceTrial<'_> {
 }
 
 impl Summed {
-    /// The sums of `strengths` over `points` by `plan`, with second derivatives if `hessian` asks for them.
+    /// The sums of `strengths` over `points` by `plan`, with second derivatives if `hessian` asks for them. In a box they
+    /// are to get this background.
     fn of(
         settings: &Settings,
         plan: &OctreePlan<3>,
         points: Points,
-        strengths: &[f64],
+        (strengths, background): (&[f64], Background),
         hessian: bool,
         times: &mut StageTimes,
     ) -> Self {
         let Points { sources, targets, .. } = points;
-        let bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
+        let mut bodies = times.time_more(Stage::Tree, || Bodies::new(plan, sources, strengths, targets));
+        bodies.background = background;
         let (sorted, Finished { squared_errors, hessian }) = match plan.choice.precision {
             Precision::F32 => sum::<f32>(settings, plan, &bodies, hessian, &mut |_, _, _, _| (), times),
             _ => sum::<f64>(settings, plan, &bodies, hessian, &mut |_, _, _, _| (), times),

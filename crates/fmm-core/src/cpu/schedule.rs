@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::far;
 use super::near::Near;
 use super::sorted::{Sorted, Sum};
+use crate::boundary::Background;
 use crate::expansion::Expansion;
 use crate::kernel::Pairs;
 use crate::math::Real;
@@ -19,6 +20,8 @@ pub struct Bodies<const D: usize> {
     targets: Option<Sorted<D>>,
     /// What the strengths were multiplied by.
     pub scale: f64,
+    /// What sums in a box get at last, of strengths as they are.
+    pub background: Background,
     /// Σq² of each source cell, as [`Expansions`] has it, where other ranks have some of the bodies.
     squares: Option<Vec<f32>>,
 }
@@ -31,13 +34,15 @@ impl<const D: usize> Bodies<D> {
             sources: Sorted::new(sources, Some(strengths), scale, &plan.source_tree().order),
             targets: targets.map(|t| Sorted::new(t, None, 1.0, &plan.targets.order)),
             scale,
+            background: Background::default(),
             squares: None,
         }
     }
 
     /// The bodies of one rank's part of a tree, which are sources and targets.
     pub fn of_part(sources: Sorted<D>, scale: f64, squares: Vec<f32>) -> Self {
-        Bodies { sources, targets: None, scale, squares: Some(squares) }
+        let background = Background::default();
+        Bodies { sources, targets: None, scale, background, squares: Some(squares) }
     }
 }
 
@@ -55,6 +60,8 @@ pub struct Expansions<'a, T, E, const D: usize> {
     pub bodies: [&'a Sorted<D>; 2],
     /// The sums, in the order of the targets' tree.
     pub sums: &'a [Sum<D>],
+    /// What these get at last, of scaled strengths.
+    pub background: Background,
     /// Σq² of each source cell, of scaled strengths; empty where all have one sign or where it is not wanted. None: the
     /// bodies tell.
     pub squares: Option<&'a [f32]>,
@@ -147,6 +154,7 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
         locals,
         bodies: [at, sorted],
         sums: &out,
+        background: bodies.background.scaled(bodies.scale),
         squares: bodies.squares.as_deref(),
     };
     let finished = finish(&executed, times);

@@ -3,6 +3,7 @@
 use std::f64::consts::PI;
 
 use super::window::MOST_POINTS;
+use crate::error_model::OF_PAIRS;
 use crate::math::Number;
 use crate::settings::Precision;
 
@@ -47,6 +48,15 @@ impl Recipe {
     /// Outside [`Self::ORDERS`].
     pub fn error(points: usize) -> f64 {
         ERRORS[points - FEWEST]
+    }
+
+    /// The same with the rounding of pairs, in sums of this precision.
+    ///
+    /// # Panics
+    /// Outside [`Self::ORDERS`].
+    pub fn error_in(points: usize, precision: Precision) -> f64 {
+        let single = matches!(precision, Precision::F32 | Precision::Mixed);
+        Recipe::error(points).hypot(if single { OF_PAIRS.sqrt() } else { 0.0 })
     }
 
     /// Points of the mesh along each side of a box for pairs up to `cutoff`.

@@ -1,11 +1,11 @@
 //! The error of a sum on the device: what the guard is asked.
 
 use cust::memory::DevicePointer;
+use fmm_core::boundary::Background;
 use fmm_core::comm::Solo;
 use fmm_core::error_model::DOUBTED;
 use fmm_core::guard::{Look, TRUSTED, sample_size};
 use fmm_core::math::scale::power_of_two_below;
-use fmm_core::mesh::Recipe;
 use fmm_core::prediction::Prediction;
 use fmm_core::solve::Quantity;
 use fmm_core::{Choice, Error, Method, PeriodicBox, Weights, accuracy};
@@ -37,9 +37,10 @@ impl SpaceTrial<'_> {
         let Arrays { fmm, mesh, boxed, guard, .. } = &mut *self.arrays;
         let same = ends.targets.is_none();
         let ions = boxed.field_of_ions(cell, ends.sources.n);
-        let predicted = if self.meshed.is_some() { None } else { fmm.predicted(self.tolerance) };
+        let background = boxed.background(cell);
+        let predicted = if self.meshed.is_some() { None } else { fmm.predicted(self.tolerance, background) };
         let ([bodies, at], order, expected) = match self.meshed {
-            Some(points) => {
+            Some(error) => {
                 let (bodies, order) = (mesh.bodies(same), mesh.order(same));
                 let alike = Alike {
                     field: output.field,
@@ -49,7 +50,7 @@ impl SpaceTrial<'_> {
                     count: [ends.at().n, ends.sources.n],
                     strength_scale: ends.strength_scale(),
                     least_square: Weights::least_square(ions),
-                    doubted: Recipe::error(points) * ions / (DOUBTED * self.tolerance),
+                    doubted: error * ions / (DOUBTED * self.tolerance),
                     reach: self.softening.newtonian_beyond(0.0),
                 };
                 (bodies, order, Some(Expected::Alike(alike)))
@@ -186,7 +187,7 @@ impl SpaceTrial<'_> {
                 let (position, field, shared) = (at.cast(), fmm.fields(), fmm.is_divided());
                 let (unit, strength_scale, stride) = (1.0, 1.0, 4);
                 let sum = Measured { bodies, n, unit, scale, position, field, stride, strength_scale, targets, shared };
-                (sum, fmm.predicted(self.tolerance))
+                (sum, fmm.predicted(self.tolerance, Background::default()))
             }
         }
     }
@@ -210,7 +211,7 @@ pub fn errors(
     let Arrays { fmm, guard, .. } = arrays;
     let meshed = choice.method == Method::Mesh;
     let by_expansions = choice.order.is_some() && !meshed && guard.predicts();
-    if let Some(predicted) = fmm.predicted(tolerance).filter(|_| by_expansions) {
+    if let Some(predicted) = fmm.predicted(tolerance, Background::default()).filter(|_| by_expansions) {
         let to = (fmm.order(), fmm.sums(), 1.0 / fmm.strength_scale());
         return guard.errors(gpu, &predicted, l2, to, field.len() / 3);
     }

@@ -6,6 +6,7 @@ mod measure;
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::{self, Problem, Strengths};
 use fmm_core::guard::{Look, Norms};
+use fmm_core::mesh::Recipe;
 use fmm_core::plan::OctreePlan;
 use fmm_core::solve::{Quantity, Solved, Trial, solve};
 use fmm_core::tree::Cube;
@@ -217,8 +218,8 @@ struct SpaceTrial<'a> {
     tolerance: f64,
     /// Whether the guard's waves are on their way.
     begun: bool,
-    /// The points of the window of the last sum, if it had a mesh.
-    meshed: Option<usize>,
+    /// The error that the last sum would have among ions, if it had a mesh.
+    meshed: Option<f64>,
     /// Of the present sum in a box, once they are known.
     weights: Option<Weights>,
     /// What the guard has found of the last sum.
@@ -380,7 +381,8 @@ impl Trial for SpaceTrial<'_> {
         if let Some(hessian) = &mut self.hessian {
             hessian.resize(6 * n)?;
         }
-        self.meshed = choice.order.filter(|_| choice.method == Method::Mesh);
+        let meshed = choice.order.filter(|_| choice.method == Method::Mesh);
+        self.meshed = meshed.map(|points| Recipe::error_in(points, choice.precision));
         self.weights = None;
         match (self.cell, choice.method) {
             (Some(cell), Method::Mesh) => self.sum_with_mesh(settings, choice, &cell),

@@ -81,6 +81,12 @@ pub struct ErrorView {
     pub looked_at: u32,
     /// Beyond this distance terms are those of point charges; squared.
     pub reach2: f64,
+    /// The middle of the box.
+    pub middle: [f64; 3],
+    /// What fields in a box get at last: there, and for each unit of length away from there.
+    pub uniform: [f64; 3],
+    /// See `uniform`.
+    pub slope: f64,
     /// The largest square of a relative error.
     pub largest: f64,
     /// Number of leaves.
