@@ -43,16 +43,16 @@ pub fn bodies_among_molecules_in_a_box_keep_their_tolerance(place: &impl Place) 
         (400, 0.015, Method::Mesh, Precision::Auto, 4e-6),
         (700, 0.005, Method::Mesh, Precision::Auto, 2e-6),
         // Pairs in single precision err more than the mesh.
-        (700, 0.005, Method::Mesh, Precision::Mixed, 1.6e-6),
+        (480, 0.019, Method::Mesh, Precision::Mixed, 1.8e-6),
         (700, 0.005, Method::Fmm, Precision::Auto, 2e-4),
-        (600, 0.008, Method::Fmm, Precision::F64, 6e-6),
+        (620, 0.008, Method::Fmm, Precision::F64, 6e-6),
         (700, 0.005, Method::Treecode, Precision::Auto, 1e-3),
     ] {
-        for seed in 1..4 {
+        for seed in [1, 2, 3, 29, 31, 35] {
             let (mut points, mut q) = small_molecules(count, arm, seed);
-            // Two that give the box a dipole, next to which fields are small.
-            points.extend([[0.25, 0.25, 0.25], [0.75, 0.75, 0.75]]);
-            q.extend([1.0, -1.0]);
+            // One across a face, which gives the bodies as they are wrapped a dipole.
+            points.extend([[0.0, 0.3, 0.6], [1e-3, 0.3, 0.6], [-1e-3, 0.3, 0.6]]);
+            q.extend([2.0, -1.0, -1.0]);
             points.extend(uniform(3, 300 + seed));
             q.resize(points.len(), 1e-6);
             let exact = Reference::in_box(&cell, Softening::None, &points, &q, None);
