@@ -77,9 +77,14 @@ impl SpaceTrial<'_> {
         };
         let crowding = accuracy::crowding_in(cell, &self.problem);
         let of = (boxed.charge(), crowding);
-        let coincident = mesh.sum(gpu, work, &request, within, of, output, more, self.times)?;
+        let clock = mesh.sum(gpu, work, &request, within, of, output, more)?;
         boxed.finish(gpu, cell, ends, false, output)?;
-        Ok(Summed { coincident_pairs: Some(coincident), ..Summed::default() })
+        if settings.guarded().is_some() {
+            // They are wanted in any case: one wait for both.
+            self.weights = Some(boxed.weights(gpu, cell, ends, output)?);
+        }
+        clock.read(self.times)?;
+        Ok(Summed { coincident_pairs: Some(mesh.coincident_pairs()?), ..Summed::default() })
     }
 
     /// Ewald's sum at all targets.
