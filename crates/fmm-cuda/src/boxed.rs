@@ -63,8 +63,7 @@ impl Boxed {
         all * self.wrapped.iter().zip(each).map(|(b, n)| b.growth(n)).sum::<usize>()
     }
 
-    /// Queues the finding of the places of all bodies in the box, and of the moments of the sources, which are then to be
-    /// [read](Self::read_moments).
+    /// Finds the places of all bodies in the box, and the moments of the sources.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, or if the driver fails.
@@ -90,19 +89,12 @@ impl Boxed {
             // SAFETY: all arrays are of the points' number, and there is a share for each block.
             unsafe { gpu.kernels().launch(gpu.stream(), "box_wrap", blocks as u32, TILE as u32, &view)? };
         }
-        Ok(())
-    }
-
-    /// The moments of so many sources, once they have been found.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if the driver fails.
-    pub fn read_moments(&mut self, gpu: &Gpu, sources: usize) -> Result<(), Error> {
         (self.inner, self.outer, self.magnitude, self.squares) = Default::default();
-        if sources == 0 {
+        if ends.sources.n == 0 {
             return Ok(());
         }
-        for s in self.partial.read(gpu.stream())?.as_chunks::<MOMENTS>().0 {
+        gpu.finish()?;
+        for s in self.partial.download()?.as_chunks::<MOMENTS>().0 {
             self.inner.charge += s[0];
             self.inner.second += s[4];
             self.magnitude += s[5];

@@ -28,9 +28,6 @@ use crate::totals::{self, Totals as Summing};
 use crate::trial::{self, Arrays, Bodies};
 use crate::view::{StepView, TILE};
 
-/// So many numbers are kicked and drifted in less time than a wait takes: that time counts as the next stage's.
-const SHORT: usize = 1 << 20;
-
 /// Particles that live on a GPU.
 ///
 /// [`forces`](ParticleStore::forces) sums the field alone unless the potential [is wanted](ParticleStore::want_potential); otherwise the potential of
@@ -157,7 +154,7 @@ impl CudaStore {
         Request { softening: self.settings.softening, precision, potential }
     }
 
-    /// x += h w y for `n` numbers; a weight has three of them. Queued, if it is [short](SHORT) and no team waits for it.
+    /// x += h w y for `n` numbers; a weight has three of them.
     fn advance(
         &self,
         x: DevicePointer<f64>,
@@ -174,7 +171,7 @@ impl CudaStore {
         unsafe {
             self.gpu.kernels().launch(self.gpu.stream(), "advance_f64", n.div_ceil(TILE) as u32, TILE as u32, &view)?;
         }
-        if n <= SHORT && self.gpu.member().is_none() { Ok(()) } else { self.gpu.finish() }
+        self.gpu.finish()
     }
 
     /// The particles that this GPU kicks and drifts.
@@ -247,8 +244,7 @@ impl CudaStore {
     /// Takes from the potential what excluded pairs do not feel.
     fn exclude(&mut self) -> Result<(), Error> {
         let Some(less) = self.acting.less() else { return Ok(()) };
-        self.advance(self.state.potential.pointer(), less, DevicePointer::null(), (-1.0, self.strength.len()))?;
-        self.gpu.finish()
+        self.advance(self.state.potential.pointer(), less, DevicePointer::null(), (-1.0, self.strength.len()))
     }
 }
 
@@ -349,7 +345,6 @@ impl ParticleStore for CudaStore {
 
     fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
         self.gpu.enter()?;
-        self.gpu.finish()?;
         let mut velocity = self.state.velocity.download_threes()?;
         change(&mut velocity);
         self.state.velocity.upload(velocity.as_flattened())?;
@@ -414,7 +409,6 @@ impl ParticleStore for CudaStore {
 
     fn particles(&mut self) -> Result<Particles, Error> {
         self.gpu.enter()?;
-        self.gpu.finish()?;
         let (position, velocity) =
             (self.state.inputs.position.download_threes()?, self.state.velocity.download_threes()?);
         Ok(Particles {
@@ -443,7 +437,6 @@ impl ParticleStore for CudaStore {
         self.gpu.enter()?;
         self.complete()?;
         let error = self.error()?;
-        self.gpu.finish()?;
         let State { inputs, velocity, field, potential, .. } = &self.state;
         let arrays = [&inputs.position, velocity, field, potential];
         let pending = self.staging.copy(&self.gpu, arrays, (&self.strength, &self.coupling))?;

@@ -12,7 +12,7 @@ mod window;
 
 use cust::memory::DevicePointer;
 use fmm_core::mesh::{Influence, Mesh, Recipe, Split, Window};
-use fmm_core::{Error, Precision, Stage};
+use fmm_core::{Error, Precision, Stage, StageTimes};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -83,24 +83,25 @@ impl Tables {
 }
 
 impl MeshSums {
-    /// Queues the sums at all targets, whose places lie in the box, to `output` in the caller's order: in tin
+    /// Sums at all targets, whose places lie in the box, to `output` in the caller's order: in tin
     /// foil. `charge` is Σ q, `crowding` how many times more bodies a body sees around it than if
-    /// they filled the box evenly. Returns the clock, which is to be read.
+    /// they filled the box evenly. Returns the pairs of sources at bitwise the same place.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for meshes of too many points, or with lines that are too long; [`Error::Device`] without
     /// the memory, or if the driver fails.
     #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
-    pub fn sum<'g>(
+    pub fn sum(
         &mut self,
-        gpu: &'g Gpu,
+        gpu: &Gpu,
         work: &mut Work,
         mesh: &Mesh,
         within: Ends,
         (charge, crowding): (f64, f64),
         output: Output,
         more: Option<More>,
-    ) -> Result<Clock<'g>, Error> {
+        times: &mut StageTimes,
+    ) -> Result<u64, Error> {
         let of = (mesh.cell.side, mesh.recipe, mesh.cutoff, mesh.precision);
         let made = match self.tables.take().filter(|tables| tables.of == of) {
             Some(tables) => tables,
@@ -162,15 +163,8 @@ impl MeshSums {
         let at = if others { &*targets } else { &*sources };
         windows.gather(gpu, lattice, at, &arrays.functions, &pairs.sums, scales, output)?;
         clock.mark(Some(Stage::Gather))?;
-        Ok(clock)
-    }
-
-    /// The pairs of sources at bitwise the same place, of a sum that is finished.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if the driver fails.
-    pub fn coincident_pairs(&self) -> Result<u64, Error> {
-        Ok(self.coincident.download()?.first().copied().unwrap_or(0))
+        clock.read(times)?;
+        Ok(coincident.download()?.first().copied().unwrap_or(0))
     }
 
     /// Sources, and targets if they are others, as the guard reads them: in the order of cells.

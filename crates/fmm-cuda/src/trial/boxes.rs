@@ -77,14 +77,9 @@ impl SpaceTrial<'_> {
         };
         let crowding = accuracy::crowding_in(cell, &self.problem);
         let of = (boxed.charge(), crowding);
-        let clock = mesh.sum(gpu, work, &request, within, of, output, more)?;
+        let coincident = mesh.sum(gpu, work, &request, within, of, output, more, self.times)?;
         boxed.finish(gpu, cell, ends, false, output)?;
-        if settings.guarded().is_some() {
-            // They are wanted in any case: one wait for both.
-            self.weights = Some(boxed.weights(gpu, cell, ends, output)?);
-        }
-        clock.read(self.times)?;
-        Ok(Summed { coincident_pairs: Some(mesh.coincident_pairs()?), ..Summed::default() })
+        Ok(Summed { coincident_pairs: Some(coincident), ..Summed::default() })
     }
 
     /// Ewald's sum at all targets.

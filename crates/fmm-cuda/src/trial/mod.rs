@@ -184,9 +184,7 @@ pub fn resolve(
         let cube = Cube { corner: [0.0; 3], side: cell.longest() };
         let sources = arrays.boxed.ends(ends).sources;
         let dense = settings.softening != Softening::None;
-        // One wait for both.
         let spread = arrays.survey.spread(gpu, &mut arrays.work, sources, cube, dense)?;
-        arrays.boxed.read_moments(gpu, ends.sources.n)?;
         let problem = Problem::new(ends.sources.n, ends.at().n, strengths, &spread, &cube).in_box();
         let problem = problem.with_mesh(Some(policy::MESH));
         let resolved = policy::choose(settings, problem)?;
