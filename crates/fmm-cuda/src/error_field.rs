@@ -185,8 +185,10 @@ pub struct Alike {
     pub order: DevicePointer<u32>,
     /// Targets and sources in the order of cells, the latter with scaled strengths.
     pub bodies: [DevicePointer<Body>; 2],
-    /// The cell of each target, and the first source of each cell; null where targets and sources are the same.
+    /// The cell of each target, and the first source of each cell.
     pub cells: [DevicePointer<u32>; 2],
+    /// Whether targets and sources are the same.
+    pub same: bool,
     /// Numbers of targets and sources.
     pub count: [usize; 2],
     /// What strengths were multiplied by.
@@ -351,7 +353,9 @@ impl ErrorField {
             reach2: sum.reach * sum.reach,
             count: count as u32,
             sources: sources as u32,
-            looked_at: mesh::LOOKED_AT as u32,
+            beside: mesh::LOOKED_AT[0] as u32,
+            most: mesh::LOOKED_AT[1] as u32,
+            same: u32::from(sum.same),
             unused: 0,
         };
         let blocks = count.div_ceil(CHUNK_THREADS) as u32;

@@ -142,13 +142,7 @@ impl<'a, T: Real> Near<'a, T> {
     /// Which bodies are close together.
     pub fn neighbours(self) -> Neighbours {
         let Cells { order, start, .. } = self.sources;
-        let middle = |cell: usize| start[cell].midpoint(start[cell + 1]);
-        let beside = |targets: &Cells<T>| {
-            let cells = 0..start.len() - 1;
-            cells.flat_map(|cell| std::iter::repeat_n(middle(cell), targets.places(cell).len())).collect()
-        };
-        let others = self.targets.map(|targets| (beside(&targets), targets.order));
-        Neighbours { order, others }
+        Neighbours { order, start, others: self.targets.map(|targets| (targets.order, targets.start)) }
     }
 
     /// Potential and field at all places; fewer if they are cancelled.
@@ -169,27 +163,35 @@ impl<'a, T: Real> Near<'a, T> {
     }
 }
 
-/// Sources of a box in the order of its cells: those that follow each other are close together.
+/// Sources and targets of a box by cells.
 pub struct Neighbours {
+    /// The source of each place.
     order: Vec<u32>,
-    /// The place among the sources where those of the cell of each target are, and the targets in the order of cells;
-    /// none: the sources.
+    /// The first place of each cell, and one past the last.
+    start: Vec<u32>,
+    /// The same of the targets; none: the sources.
     others: Option<(Vec<u32>, Vec<u32>)>,
 }
 
-/// Sources that are looked at before and after a target for its largest term.
-pub const LOOKED_AT: usize = 32;
+/// What is looked at for the largest term of a target: the sources of its cell, so many before and after these, and no
+/// more than so many before and after the target. Any number may lie in a cell.
+pub const LOOKED_AT: [usize; 2] = [32, 2048];
 
 impl Neighbours {
     /// The target of each place.
     pub fn targets(&self) -> &[u32] {
-        self.others.as_ref().map_or(&self.order, |(_, targets)| targets)
+        self.others.as_ref().map_or(&self.order, |(order, _)| order)
     }
 
     /// Sources next to the target of a place.
     pub fn of(&self, place: usize) -> &[u32] {
-        let middle = self.others.as_ref().map_or(place, |(beside, _)| beside[place] as usize);
-        &self.order[middle.saturating_sub(LOOKED_AT)..self.order.len().min(middle + LOOKED_AT)]
+        let start = self.others.as_ref().map_or(&self.start, |(_, start)| start);
+        let cell = start.partition_point(|&s| s as usize <= place) - 1;
+        let [begin, end] = [self.start[cell] as usize, self.start[cell + 1] as usize];
+        let middle = if self.others.is_some() { begin.midpoint(end) } else { place };
+        let [beside, most] = LOOKED_AT;
+        let first = begin.saturating_sub(beside).max(middle.saturating_sub(most));
+        &self.order[first..self.order.len().min(end + beside).min(middle + most)]
     }
 }
 

@@ -173,9 +173,10 @@ impl MeshSums {
         [sources, if same { sources } else { self.targets.bodies.pointer() }]
     }
 
-    /// The cell of each target, and the first source of each cell; null if targets and sources are the same.
+    /// The cell of each target, and the first source of each cell.
     pub fn cells(&self, same: bool) -> [DevicePointer<u32>; 2] {
-        if same { [DevicePointer::null(); 2] } else { [self.targets.cell.pointer(), self.sources.start.pointer()] }
+        let at = if same { &self.sources } else { &self.targets };
+        [at.cell.pointer(), self.sources.start.pointer()]
     }
 
     /// The target of each place.

@@ -47,6 +47,7 @@ impl SpaceTrial<'_> {
                     order,
                     bodies: [bodies[1], bodies[0]],
                     cells: mesh.cells(same),
+                    same,
                     count: [ends.at().n, ends.sources.n],
                     strength_scale: ends.strength_scale(),
                     least_square: Weights::least_square(ions),

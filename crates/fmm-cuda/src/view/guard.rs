@@ -119,7 +119,7 @@ pub struct AlikeView {
     pub targets: ReadOnly<Body>,
     /// The same, with scaled strengths. `[sources]`
     pub bodies: ReadOnly<Body>,
-    /// The cell of each target; null where they are the sources. `[count]`
+    /// The cell of each target. `[count]`
     pub cell: ReadOnly<u32>,
     /// The first source of each cell, and one past the last.
     pub start: ReadOnly<u32>,
@@ -137,8 +137,12 @@ pub struct AlikeView {
     pub count: u32,
     /// Number of sources.
     pub sources: u32,
-    /// How many sources before and after a target are looked at for its largest term.
-    pub looked_at: u32,
+    /// How many sources before and after those of its cell are looked at for the largest term of a target.
+    pub beside: u32,
+    /// How many before and after the target at most.
+    pub most: u32,
+    /// 1: targets and sources are the same bodies.
+    pub same: u32,
     /// Makes the size a whole number of eights.
     pub unused: u32,
 }
