@@ -110,8 +110,8 @@ __global__ void __launch_bounds__(CHUNK_THREADS) error_alike(AlikeView v) {
   if (square < v.doubted_square) {
     const uint32_t cell = v.cell[i], first = v.start[cell], last = v.start[cell + 1];
     const uint32_t middle = v.same ? i : first + (last - first) / 2;
-    const uint32_t begin = max(first - min(first, v.beside), middle - min(middle, v.most));
-    const uint32_t end = min(min(v.sources, last + v.beside), middle + v.most);
+    const uint32_t begin = max(first - min(first, v.margin), middle - min(middle, v.most));
+    const uint32_t end = min(min(v.sources, last + v.margin), middle + v.most);
     square = fmax(square, v.floor * largest_term(v.targets[i], v.bodies, begin, end, v.reach2));
   }
   reinterpret_cast<float2 *>(v.squares)[i] = make_float2(v.least_square / fmax(square, v.least_square), 1);

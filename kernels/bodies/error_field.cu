@@ -137,7 +137,8 @@ __device__ inline uint2 next_to(const ErrorView &v, uint32_t target, uint32_t le
       const uint32_t cell = v.p2p.pairs[2 * k];
       const double half = half_of(v.sources, cell);
       bool holds = true;
-      for (unsigned d = 0; d < 3; d++) holds &= fabs(x[d] - v.sources.center[3 * size_t(cell) + d]) <= half * v.aspect[d];
+      for (unsigned d = 0; d < 3; d++)
+        holds &= fabs(x[d] - v.sources.center[3 * size_t(cell) + d]) <= half * v.aspect[d];
       if (!holds) continue;
       begin = v.sources.bodies[2 * size_t(cell)], end = v.sources.bodies[2 * size_t(cell) + 1];
       middle = begin + (end - begin) / 2;

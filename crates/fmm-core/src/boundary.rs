@@ -148,20 +148,21 @@ pub struct Moments {
     pub second: f64,
 }
 
-/// The field that sums over images get at last: that of what is not harmonic of tin foil's potential, and of the
-/// surroundings.
+/// The field that is added to sums over images at last: of the part of tin foil's potential that is not harmonic, and
+/// of the surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Background {
     /// The middle of the box.
     pub middle: [f64; 3],
     /// The field there.
     pub uniform: [f64; 3],
-    /// What is added to it for each unit of length away from there.
+    /// What is added to it for each unit of length from there.
     pub slope: f64,
 }
 
 impl Background {
-    /// Of sources with the moments `inner` as they are wrapped into `cell`, about its middle, and `outer` as they are given.
+    /// Of sources with the moments `inner`, as they are wrapped into `cell` and about its middle, and `outer`, as they
+    /// are given.
     pub fn of(cell: &PeriodicBox, inner: &Moments, outer: &Moments) -> Self {
         let c = 2.0 * 2.0 * std::f64::consts::PI / (3.0 * cell.volume());
         let around = 2.0 * cell.depolarisation().unwrap_or(0.0);

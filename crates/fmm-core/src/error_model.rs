@@ -55,6 +55,15 @@ pub const DOUBTED: f64 = 2.0;
 /// lie at one place.
 pub const LOOKED_AT: usize = 256;
 
+/// The size of the largest term of the field at `x`, of `sources` with their strengths that are farther away than `reach`.
+pub fn largest_term(x: &[f64; 3], sources: impl Iterator<Item = ([f64; 3], f64)>, reach: f64) -> f64 {
+    let term = |(at, strength): ([f64; 3], f64)| {
+        let r2 = square(&[0, 1, 2].map(|d| x[d] - at[d]));
+        if r2 > reach * reach { strength.abs() / r2 } else { 0.0 }
+    };
+    sources.map(term).fold(0.0, f64::max)
+}
+
 /// The largest relative error that is predicted, in tolerances. Where forces cancel errors count
 /// relative to a thousandth of the largest term, which nobody knows before the direct sum, and no
 /// target that feels nothing at all is to take the sample for itself.

@@ -353,8 +353,8 @@ impl ErrorField {
             reach2: sum.reach * sum.reach,
             count: count as u32,
             sources: sources as u32,
-            beside: mesh::LOOKED_AT[0] as u32,
-            most: mesh::LOOKED_AT[1] as u32,
+            margin: mesh::MARGIN as u32,
+            most: mesh::MOST_LOOKED_AT as u32,
             same: u32::from(sum.same),
             unused: 0,
         };

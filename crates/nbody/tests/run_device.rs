@@ -71,9 +71,10 @@ fn diagnostics_in_boxes_are_the_hosts() {
     if gpu().is_none() {
         return;
     }
-    let ions = "[force]\nlaw = 'coulomb'\n[[particles]]\nmodel = 'uniform-cube'\nn = 200\ncharge = 1\n[[particles]]\nmodel = 'uniform-cube'\nn = 200\ncharge = -1\n";
+    let of_charge = |q: i32| format!("[[particles]]\nmodel = 'uniform-cube'\nn = 200\ncharge = {q}\n");
+    let ions = format!("[force]\nlaw = 'coulomb'\n{}{}", of_charge(1), of_charge(-1));
     let masses = "[[particles]]\nmodel = 'uniform-cube'\nn = 300\n";
-    for particles in [ions, masses] {
+    for particles in [&ions[..], masses] {
         let of = |device: &str| {
             let text = format!(
                 "{particles}[boundary]\nkind = 'periodic'\nside = 1\n[solver]\ndevice = '{device}'\ntolerance = 1e-8\n\

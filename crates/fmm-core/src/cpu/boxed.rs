@@ -6,7 +6,7 @@ use super::points::{Points, Summed};
 use crate::accuracy::{self, Problem, closest_pair};
 use crate::bodies::coincident_pairs;
 use crate::boundary::{Moments, PeriodicBox};
-use crate::error_model::DOUBTED;
+use crate::error_model::{DOUBTED, largest_term, square};
 use crate::ewald::{self, At, Ewald};
 use crate::guard::{Look, Norms, Sample};
 use crate::math::{CollectVec, blocked_sums};
@@ -78,7 +78,8 @@ impl InBox {
         // larger, and not errors.
         let error = Recipe::error_in(recipe.points, precision) * self.field_of_ions(points);
         let largest_term = if settings.estimates_errors() {
-            times.time(Stage::Guard, || self.largest_terms(softening, points, &sums, error / (DOUBTED * tolerance)))
+            times
+                .time_more(Stage::Guard, || self.largest_terms(softening, points, &sums, error / (DOUBTED * tolerance)))
         } else {
             vec![]
         };
@@ -99,17 +100,12 @@ impl InBox {
     fn largest_terms(&self, softening: Softening, points: Points, sums: &mesh::Sums, doubted: f64) -> Vec<f64> {
         let (at, strengths) = (self.targets.as_ref().unwrap_or(&self.sources), points.columns[0]);
         let (reach, targets) = (softening.newtonian_beyond(0.0), sums.neighbours.targets());
-        let square = |x: [f64; 3]| x.iter().map(|c| c * c).sum::<f64>();
         let of_place = |(place, &target): (usize, &u32)| {
-            if square(sums.field[target as usize]) >= doubted * doubted {
+            if square(&sums.field[target as usize]) >= doubted * doubted {
                 return 0.0;
             }
-            let x = &at[target as usize];
-            let term = |&source: &u32| {
-                let r2 = square([0, 1, 2].map(|d| x[d] - self.sources[source as usize][d]));
-                if r2 > reach * reach { strengths[source as usize].abs() / r2 } else { 0.0 }
-            };
-            sums.neighbours.of(place).iter().map(term).fold(0.0, f64::max)
+            let nearby = sums.neighbours.of(place).iter().map(|&k| (self.sources[k as usize], strengths[k as usize]));
+            largest_term(&at[target as usize], nearby, reach)
         };
         let terms = targets.par_iter().enumerate().with_min_len(64).map(of_place).collect_vec();
         let mut largest = vec![0.0; terms.len()];

@@ -15,8 +15,8 @@ use super::schedule::Expansions;
 use super::sorted::by_leaf;
 use crate::Settings;
 use crate::error_model::{
-    DOUBTED, Interpolated, LOCAL, LOOKED_AT, NEAR, Octants, centers, fall, least_of_random, of_classes, of_pairs,
-    power, rounds_pairs, square,
+    DOUBTED, Interpolated, LOCAL, LOOKED_AT, NEAR, Octants, centers, fall, largest_term, least_of_random, of_classes,
+    of_pairs, power, rounds_pairs, square,
 };
 use crate::expansion::{Expansion, LastDegree};
 use crate::lists::Pair;
@@ -129,12 +129,9 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 out[0] += between.at([0, 1, 2].map(|d| at[d] * to_cube[d])) + own * power(square(&at), p);
                 let field = square(&self.background.added(&self.sums[i - owned].field, &x)) * to_root;
                 if out[0] > doubted * field {
-                    let (all, middle) = match self.plan.sources {
-                        None => (targets.body_range(leaf), i),
-                        Some(_) => self.sources_around(leaf, &x, &source_levels),
-                    };
-                    let nearby = all.start.max(middle.saturating_sub(LOOKED_AT))..all.end.min(middle + LOOKED_AT);
-                    out[1] = self.largest_term(&x, nearby, reach) * to_root;
+                    let nearby = self.sources_next_to(leaf, i, &source_levels);
+                    let sources = nearby.map(|k| (self.bodies[1].position(k), self.bodies[1].strength(k)));
+                    out[1] = largest_term(&x, sources, reach).powi(2) * to_root;
                 }
             }
         });
@@ -151,26 +148,24 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         squares
     }
 
-    /// The sources in the cell of the list of `leaf` that holds `x`, and the one in their middle.
-    fn sources_around(&self, leaf: usize, x: &[f64; 3], levels: &[u16]) -> (Range<usize>, usize) {
-        let (sources, aspect) = (self.plan.source_tree(), self.plan.geometry.space.aspect());
-        let holds = |cell: usize| {
-            let (center, half) = (&sources.center[cell], sources.half(levels[cell] as usize));
-            (0..3).all(|d| (x[d] - center[d]).abs() <= half * aspect[d])
+    /// The sources that are looked at for the largest term of a target of `leaf`: of the same leaf, or where targets are
+    /// not the sources, of the cell of the leaf's list that holds the target.
+    fn sources_next_to(&self, leaf: usize, target: usize, source_levels: &[u16]) -> Range<usize> {
+        let (all, middle) = if self.plan.sources.is_none() {
+            (self.plan.targets.body_range(leaf), target)
+        } else {
+            let (sources, aspect) = (self.plan.source_tree(), self.plan.geometry.space.aspect());
+            let x = self.bodies[0].position(target);
+            let holds = |&cell: &usize| {
+                let (center, half) = (&sources.center[cell], sources.half(source_levels[cell] as usize));
+                (0..3).all(|d| (x[d] - center[d]).abs() <= half * aspect[d])
+            };
+            let cell = self.plan.lists.p2p.row(leaf).iter().map(|pair| pair.source as usize).find(holds);
+            let all = cell.map_or(0..0, |cell| sources.body_range(cell));
+            let middle = all.start.midpoint(all.end);
+            (all, middle)
         };
-        let around = self.plan.lists.p2p.row(leaf).iter().map(|pair| pair.source as usize).find(|&cell| holds(cell));
-        let all = around.map_or(0..0, |cell| sources.body_range(cell));
-        (all.clone(), all.start.midpoint(all.end))
-    }
-
-    /// The square of the largest term of the field at `x`, of those of `sources` that are farther away than `reach`.
-    fn largest_term(&self, x: &[f64; 3], sources: Range<usize>, reach: f64) -> f64 {
-        let term = |source: usize| {
-            let at = self.bodies[1].position(source);
-            let r2 = square(&[0, 1, 2].map(|d| x[d] - at[d]));
-            if r2 > reach * reach { (self.bodies[1].strength(source) / r2).powi(2) } else { 0.0 }
-        };
-        sources.map(term).fold(0.0, f64::max)
+        all.start.max(middle.saturating_sub(LOOKED_AT))..all.end.min(middle + LOOKED_AT)
     }
 
     /// Σ|q| of the cells whose bodies targets meet one by one.

@@ -316,8 +316,8 @@ impl Trial for SpaceTrial<'_> {
 }
 
 impl Summed {
-    /// The sums of `strengths` over `points` by `plan`, with second derivatives if `hessian` asks for them. In a box they
-    /// are to get this background.
+    /// The sums of `strengths` over `points` by `plan`, with second derivatives if `hessian` asks for them. Errors are
+    /// compared with fields that have the background.
     fn of(
         settings: &Settings,
         plan: &OctreePlan<3>,

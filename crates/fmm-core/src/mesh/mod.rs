@@ -20,7 +20,7 @@ use crate::math::{CollectVec, Number, Real};
 use crate::tree::sort::{Item, by_key};
 use crate::{Precision, Softening, Stage, StageTimes};
 use near::Near;
-pub use near::{Far, LOOKED_AT, Neighbours, TERMS, columns};
+pub use near::{Far, MARGIN, MOST_LOOKED_AT, Neighbours, TERMS, columns};
 pub use recipe::Recipe;
 pub use split::{Influence, Split};
 use transform::Transform;

@@ -173,9 +173,11 @@ pub struct Neighbours {
     others: Option<(Vec<u32>, Vec<u32>)>,
 }
 
-/// What is looked at for the largest term of a target: the sources of its cell, so many before and after these, and no
-/// more than so many before and after the target. Any number may lie in a cell.
-pub const LOOKED_AT: [usize; 2] = [32, 2048];
+/// So many sources before and after those of its cell are looked at for the largest term of a target.
+pub const MARGIN: usize = 32;
+
+/// So many before and after the target at most: any number may lie in a cell.
+pub const MOST_LOOKED_AT: usize = 2048;
 
 impl Neighbours {
     /// The target of each place.
@@ -189,9 +191,8 @@ impl Neighbours {
         let cell = start.partition_point(|&s| s as usize <= place) - 1;
         let [begin, end] = [self.start[cell] as usize, self.start[cell + 1] as usize];
         let middle = if self.others.is_some() { begin.midpoint(end) } else { place };
-        let [beside, most] = LOOKED_AT;
-        let first = begin.saturating_sub(beside).max(middle.saturating_sub(most));
-        &self.order[first..self.order.len().min(end + beside).min(middle + most)]
+        let first = begin.saturating_sub(MARGIN).max(middle.saturating_sub(MOST_LOOKED_AT));
+        &self.order[first..self.order.len().min(end + MARGIN).min(middle + MOST_LOOKED_AT)]
     }
 }
 

@@ -83,9 +83,9 @@ pub struct ErrorView {
     pub reach2: f64,
     /// The middle of the box.
     pub middle: [f64; 3],
-    /// What fields in a box get at last: there, and for each unit of length away from there.
+    /// What fields in a box get at last, in the middle.
     pub uniform: [f64; 3],
-    /// See `uniform`.
+    /// What they get in addition for each unit of length from there.
     pub slope: f64,
     /// The largest square of a relative error.
     pub largest: f64,
@@ -129,7 +129,7 @@ pub struct AlikeView {
     pub least_square: f64,
     /// Below this square the largest term is looked for.
     pub doubted_square: f64,
-    /// The part of the square of that which a square counts at least, over that of the scale of the strengths.
+    /// What the square of that term, of scaled strengths, is multiplied by to be the least that |e|² counts.
     pub floor: f64,
     /// Beyond this distance terms are those of point charges; squared.
     pub reach2: f64,
@@ -138,7 +138,7 @@ pub struct AlikeView {
     /// Number of sources.
     pub sources: u32,
     /// How many sources before and after those of its cell are looked at for the largest term of a target.
-    pub beside: u32,
+    pub margin: u32,
     /// How many before and after the target at most.
     pub most: u32,
     /// 1: targets and sources are the same bodies.

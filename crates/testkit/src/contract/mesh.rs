@@ -64,9 +64,7 @@ pub fn meshes_of_runs_keep_their_tolerance_between_measurements(place: &impl Pla
         let (mut kept, mut measured) = (None, 0);
         for step in 0..40 {
             let points = at(0.3 * (std::f64::consts::TAU * step as f64 / 50.0).cos(), shaken);
-            let (position, strength, velocity) = (points.clone(), q.clone(), vec![[0.0; 3]; q.len()]);
-            let particles = Particles { position, velocity, strength, ..Particles::default() };
-            store.upload(&particles).unwrap();
+            store.upload(&at_rest(&points, &q)).unwrap();
             store.want_potential(true);
             let next = store.forces_kept(kept, &mut StageTimes::default()).unwrap();
             let mesh = |kept: Option<Kept>| kept.and_then(|kept| kept.mesh);
@@ -82,7 +80,12 @@ pub fn meshes_of_runs_keep_their_tolerance_between_measurements(place: &impl Pla
     }
 }
 
-/// A pair that all but meets has a field beside which all others are weak. Errors that are too large at the weakest of
+fn at_rest(points: &[[f64; 3]], q: &[f64]) -> Particles {
+    let (position, strength, velocity) = (points.to_vec(), q.to_vec(), vec![[0.0; 3]; q.len()]);
+    Particles { position, velocity, strength, ..Particles::default() }
+}
+
+/// The field of a pair that all but meets is far stronger than all others. Errors that are too large at the weakest of
 /// these are found nevertheless.
 pub fn a_pair_that_all_but_meets_hides_no_errors(place: &impl Place) {
     const ORDER: usize = 6;
@@ -105,8 +108,7 @@ pub fn a_pair_that_all_but_meets_hides_no_errors(place: &impl Place) {
         let tolerance = exact.errors(&found.potential, &found.field).rms / 3.0;
         let settings = mesh(side, tolerance);
         let mut store = place.store(&settings).unwrap();
-        let (position, strength, velocity) = (points.clone(), q.clone(), vec![[0.0; 3]; q.len()]);
-        store.upload(&Particles { position, velocity, strength, ..Particles::default() }).unwrap();
+        store.upload(&at_rest(&points, &q)).unwrap();
         store.want_potential(true);
         // A mesh whose error is not known any more.
         let mesh = Some(KeptMesh { order: ORDER, error: 1.0, weights: Weights([1.0; 3]) });
