@@ -10,7 +10,8 @@
 //!
 //! Where strengths have both signs, degree p may be near 0 and p + 1 not: in a crystal whole cells are neutral, and
 //! symmetric about their centers. There the last degree of a multipole counts at least as a part of that of as many
-//! bodies at random places and with random signs.
+//! bodies at random places and with random signs. The field of such a cell may be nothing, and what is left of it in
+//! single precision the rounding of its multipole: ε² Σq² d⁻⁴, squared.
 //!
 //! Squares add, since errors of different cells have no common sign. What comes from pairs of cells
 //! is kept for the eight octants of each target cell. Within a cell, and from a cell to its
@@ -97,6 +98,19 @@ pub fn of_classes(classes: Classes<3>, p: usize) -> (Vec<[f32; 8]>, f64) {
     ((0..classes.len() as u32).map(of_class).collect(), unit)
 }
 
+/// What the rounding of a multipole of both signs loses at the center of a target cell, for each class of offsets:
+/// squared, in units of ε² Σq² over the fourth power of half a side.
+pub fn of_rounding(classes: Classes<3>) -> Vec<f32> {
+    let aspect = classes.aspect();
+    let of_class = |c: u32| {
+        let offset = classes.offset(c);
+        let d2 = square(&[0, 1, 2].map(|d| 2.0 * f64::from(offset[d]) * aspect[d]));
+        // The class of the offset zero has no pairs.
+        if d2 > 0.0 { (1.0 / (d2 * d2)) as f32 } else { 0.0 }
+    };
+    (0..classes.len() as u32).map(of_class).collect()
+}
+
 /// What a multipole of order `p` at the origin loses at a place in half sides of its cell.
 pub fn fall(at: [f64; 3], p: usize) -> f64 {
     power(1.0 / square(&at), p + 3)
@@ -179,6 +193,12 @@ pub(crate) fn per_potential_of(boundary: Boundary, total: f64) -> f64 {
 /// The spacing of numbers next to 1 for [`rounding`]: that of expansions. Pairs have [`of_pairs`].
 pub fn epsilon_of_terms(precision: Precision) -> f64 {
     if precision == Precision::F32 { Precision::F32.epsilon() } else { f64::EPSILON }
+}
+
+/// ε² of [`of_rounding`], or 0 where multipoles lose next to nothing by rounding: those of one sign, which do not
+/// cancel, and in double precision.
+pub fn rounds_multipoles(precision: Precision, mixed: bool) -> f64 {
+    if mixed && precision == Precision::F32 { Precision::F32.epsilon().powi(2) } else { 0.0 }
 }
 
 /// Whether [`of_pairs`] is a part of the errors of a sum for this tolerance, of strengths of one sign or of both.

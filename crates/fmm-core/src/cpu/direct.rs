@@ -3,7 +3,8 @@
 //! Those of checks are in double precision. A guard's may have pairs in single precision: coordinates and strengths
 //! are two numbers each. So a difference is off by about one spacing of single precision, however close the pair, and
 //! strengths are not rounded: the sum that is judged may have rounded them in the same way, which no comparison would
-//! show. Blocks are added up in double.
+//! show. For the same reason lengths are multiplied by a factor that is no power of two: the pairs of the sum that is
+//! judged would round as these do, and where terms cancel that is all of its error. Blocks are added up in double.
 
 use rayon::prelude::*;
 
@@ -20,6 +21,9 @@ const BLOCK: usize = 1 << 10;
 
 /// Targets that share each load of sources, and fill the pipelines between them.
 const TOGETHER: usize = 2;
+
+/// What lengths are multiplied by in guards' sums in single precision, beside a power of two.
+pub const OTHER_DIGITS: f64 = 0.739_085_133_215;
 
 /// Units of a set, in which squares of forces neither over- nor underflow.
 #[derive(Clone, Copy)]
@@ -71,9 +75,11 @@ pub(crate) fn parts(
     strengths: &[f64],
     places: &[[f64; 3]],
 ) -> Vec<Vec<[f64; 4]>> {
-    let softening = softening.scaled(units.length);
-    let places: Vec<[f64; 3]> = places.iter().map(|x| x.map(|c| c * units.length)).collect();
-    let units = [units.length, units.strength];
+    // Strengths over the squares of lengths are the same.
+    let by = if precision == Precision::F32 { OTHER_DIGITS } else { 1.0 };
+    let units = [units.length * by, units.strength * by * by];
+    let softening = softening.scaled(units[0]);
+    let places: Vec<[f64; 3]> = places.iter().map(|x| x.map(|c| c * units[0])).collect();
     let of_block = |(x, q)| {
         let block = Direct { softening, x, q, units, places: &places };
         if precision == Precision::F32 { dispatch::<f32, _>(block) } else { dispatch::<f64, _>(block) }

@@ -16,7 +16,7 @@ use super::sorted::by_leaf;
 use crate::Settings;
 use crate::error_model::{
     DOUBTED, Interpolated, LOCAL, LOOKED_AT, NEAR, Octants, centers, fall, largest_term, least_of_random, of_classes,
-    of_pairs, power, rounds_pairs, square,
+    of_pairs, of_rounding, power, rounds_multipoles, rounds_pairs, square,
 };
 use crate::expansion::{Expansion, LastDegree};
 use crate::lists::Pair;
@@ -37,6 +37,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         let squares = self.squares.map_or_else(|| Cow::Owned(self.squares_of_cells()), Cow::Borrowed);
         of_multipole.iter_mut().zip(squares.iter()).for_each(|(norm, square)| *norm = norm.max(least * square));
         let ((by_class, class_unit), corners) = (of_classes(classes, p), centers(aspect));
+        let rounding = rounds_multipoles(self.plan.choice.precision, !squares.is_empty());
+        let rounded_by_class = if rounding > 0.0 { of_rounding(classes) } else { vec![] };
         let levels = targets.level_of();
         let root = targets.half(0);
         let unit = |level: usize| power(root / targets.half(level), 4);
@@ -50,14 +52,17 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                     let (norm, lost) = (of_multipole[pair.source as usize], &by_class[pair.class as usize]);
                     (0..8).for_each(|o| sums[sum][o] += norm * lost[o]);
                 };
-                let (twos, last) = self.plan.lists.m2l.row(cell).as_chunks::<2>();
+                let row = self.plan.lists.m2l.row(cell);
+                let (twos, last) = row.as_chunks::<2>();
                 for [a, b] in twos {
                     add(a, 0);
                     add(b, 1);
                 }
                 last.iter().for_each(|pair| add(pair, 0));
-                let unit = class_unit * unit(levels[cell] as usize);
-                std::array::from_fn(|o| f64::from(sums[0][o] + sums[1][o]) * unit)
+                let of_rounding = |pair: &Pair| squares[pair.source as usize] * rounded_by_class[pair.class as usize];
+                let rounded = if rounding > 0.0 { row.iter().map(of_rounding).sum::<f32>() } else { 0.0 };
+                let (unit, rounded) = (unit(levels[cell] as usize), rounding * f64::from(rounded));
+                std::array::from_fn(|o| (class_unit * f64::from(sums[0][o] + sums[1][o]) + rounded) * unit)
             })
             .collect_vec();
         // The octants of a child in half sides of its parent from the parent's center, and what its local expansion loses
@@ -101,8 +106,12 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let source = pair.source as usize;
                 let scale = 1.0 / sources.half(source_levels[source] as usize);
                 let c = space.place(pair.class, &sources.center[source]);
-                let strength = f64::from(of_multipole[source]) * power(root * scale, 4);
-                let at = |x: [f64; 3]| strength * fall([0, 1, 2].map(|d| (x[d] - c[d]) * scale), p);
+                let unit = power(root * scale, 4);
+                let rounding = if rounding > 0.0 { rounding * unit * f64::from(squares[source]) } else { 0.0 };
+                let at = |x: [f64; 3]| {
+                    let from = [0, 1, 2].map(|d| (x[d] - c[d]) * scale);
+                    f64::from(of_multipole[source]) * unit * fall(from, p) + rounding / power(square(&from), 2)
+                };
                 if square(&[0, 1, 2].map(|d| center[d] - c[d])) < (NEAR * half).powi(2) {
                     for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {
                         out[0] += at(self.bodies[0].position(i));
