@@ -152,7 +152,7 @@ extern "C" {
 __global__ void __launch_bounds__(256) error_norms_f32(ErrorView v) { norms<float>(v); }
 __global__ void __launch_bounds__(256) error_norms_f64(ErrorView v) { norms<double>(v); }
 
-// What the multipoles of its list lose at the octants of a cell. A warp has a cell, and a lane every 32nd pair, AHEAD at
+// What the multipoles of its list lose at the octants of a cell, by their rounding at its center. A warp has a cell, and a lane every 32nd pair, AHEAD at
 // once: each waits for a pair and then for its norm.
 __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
   constexpr unsigned AHEAD = 6;
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
   const unsigned count = v.has_m2l ? unsigned(v.m2l.start[cell + 1] - begin) : 0;
   const uint2 *pairs = reinterpret_cast<const uint2 *>(v.m2l.pairs) + begin;
   const uint4 *by_class = reinterpret_cast<const uint4 *>(v.by_class);
-  float sum[8] = {};
+  float sum[8] = {}, rounded = 0;
   for (unsigned k = lane; k < count; k += 32 * AHEAD) {
     uint2 pair[AHEAD];
     float norm[AHEAD];
@@ -170,6 +170,11 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
     for (unsigned a = 0; a < AHEAD; a++) pair[a] = k + 32 * a < count ? pairs[k + 32 * a] : make_uint2(0, 0);
 #pragma unroll
     for (unsigned a = 0; a < AHEAD; a++) norm[a] = k + 32 * a < count ? v.norms[pair[a].x] : 0;
+    if (v.of_rounding > 0) {
+#pragma unroll
+      for (unsigned a = 0; a < AHEAD; a++)
+        if (k + 32 * a < count) rounded = fmaf(v.strength_squares[pair[a].x], v.rounded_by_class[pair[a].y], rounded);
+    }
 #pragma unroll
     for (unsigned a = 0; a < AHEAD; a++) {
       const uint4 lost = by_class[pair[a].y];
@@ -190,8 +195,9 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
     }
   sum[0] += __shfl_xor_sync(~0u, sum[0], 2);
   sum[0] += __shfl_xor_sync(~0u, sum[0], 1);
-  const double unit = v.class_unit * power(v.root / half_of(v.targets, cell), 4);
-  if (lane % 4 == 0) v.octants[8 * size_t(cell) + lane / 4] = sum[0] * unit;
+  for (unsigned d = 16; d > 0; d /= 2) rounded += __shfl_xor_sync(~0u, rounded, d);
+  const double lost = v.class_unit * sum[0] + v.of_rounding * rounded;
+  if (lane % 4 == 0) v.octants[8 * size_t(cell) + lane / 4] = lost * power(v.root / half_of(v.targets, cell), 4);
 }
 
 // What cells with children have at their octants with all that is handed down to them, from the root on. Eight lanes have
@@ -249,7 +255,10 @@ __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
       away += (center[d] - c) * (center[d] - c);
     }
     near = away < v.near * half * (v.near * half);
-    return v.norms[source] * power(v.root * scale, 4) * fall(from[0], from[1], from[2], p);
+    const double unit = power(v.root * scale, 4), lost = v.norms[source] * unit * fall(from[0], from[1], from[2], p);
+    if (v.of_rounding == 0) return lost;
+    const double r2 = from[0] * from[0] + from[1] * from[1] + from[2] * from[2];
+    return lost + v.of_rounding * unit * v.strength_squares[source] / (r2 * r2);
   };
   const uint64_t begin_pair = there && v.has_m2p ? v.m2p.start[leaf] : 0;
   const uint64_t end_pair = there && v.has_m2p ? v.m2p.start[leaf + 1] : 0;

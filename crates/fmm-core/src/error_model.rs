@@ -41,7 +41,7 @@ pub const LEAST: f64 = 1e-6;
 
 /// From these tolerances on the rounding of pairs counts nothing, even where fields are a thousandth of their largest
 /// terms: of strengths of one sign, and of both. In crystals many such terms add up.
-const COARSE: [f64; 2] = [1e-4, 1e-3];
+const COARSE: [f64; 2] = [1e-4, 1e-2];
 
 /// What [`of_pairs`] counts: half a spacing of numbers, squared. Errors of ions are as large as that, those of random
 /// charges half as large.

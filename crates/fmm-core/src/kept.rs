@@ -42,6 +42,10 @@ pub struct KeptMesh {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights(pub [f64; 3]);
 
+/// The weight of relative errors from which on a guard's sums are sharper, and the most by which they are.
+const WEAK: f64 = 2.0;
+const WEAKEST: f64 = 1e3;
+
 impl Weights {
     /// The least |e|² that counts, as errors are judged: some thousandth of a largest term, squared.
     pub fn least_square(field_of_ions: f64) -> f64 {
@@ -54,6 +58,13 @@ impl Weights {
         let n = targets as f64;
         let potential = if potentials > 0.0 { (n / potentials).sqrt() } else { 0.0 };
         Weights([field_of_ions * (inverses / n).sqrt(), field_of_ions * (n / squares).sqrt(), potential])
+    }
+
+    /// By how many times the error of a guard's sums is to be smaller than among ions: where fields are weak, errors that
+    /// are relative to them have to be known better.
+    pub fn sharper(&self) -> f64 {
+        let [relative, ..] = self.0;
+        if relative > WEAK { relative.min(WEAKEST) } else { 1.0 }
     }
 
     /// The rms of the field.

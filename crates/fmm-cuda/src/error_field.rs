@@ -5,7 +5,7 @@ use cust::memory::DevicePointer;
 use fmm_core::boundary::Background;
 use fmm_core::error_model::{
     DOUBTED, LARGEST, LEAST, LOCAL, LOOKED_AT, NEAR, OF_PAIRS, epsilon_of_terms, least_of_random, of_classes,
-    rounds_pairs,
+    of_rounding, rounds_multipoles, rounds_pairs,
 };
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::{EVEN, FLOOR, ROUNDS};
@@ -108,6 +108,7 @@ impl Predicted {
             strength_squares: if far.squares.is_empty() { null.cast() } else { far.squares.pointer() },
             weights: null,
             by_class: null.cast(),
+            rounded_by_class: null.cast(),
             norms: null.cast(),
             octants: null,
             handed: null,
@@ -123,6 +124,7 @@ impl Predicted {
             rounding: epsilon * epsilon,
             per_potential: if total > 0.0 { of_terms / epsilon / total } else { 0.0 },
             of_pairs: OF_PAIRS,
+            of_rounding: rounds_multipoles(precision, !far.squares.is_empty()),
             floor: FLOOR,
             doubted: (DOUBTED * tolerance).powi(2),
             looked_at: LOOKED_AT as u32,
@@ -252,6 +254,7 @@ pub struct Totals {
 pub struct ErrorField {
     weights: Buffer<f64>,
     by_class: Buffer<u32>,
+    rounded_by_class: Buffer<f32>,
     class_unit: f64,
     /// What these hold.
     known: Option<(Family, u32, Classes<3>)>,
@@ -298,6 +301,7 @@ impl ErrorField {
             let upper = |x: f32| (x.to_bits() + 0x8000) >> 16;
             let twos = by_class.as_flattened().as_chunks::<2>().0.iter().map(|&[a, b]| upper(a) | upper(b) << 16);
             self.by_class.upload(&twos.collect::<Vec<_>>())?;
+            self.rounded_by_class.upload(&of_rounding(classes))?;
             self.class_unit = unit;
             // The queue does not wait for copies.
             gpu.settle()?;
@@ -310,6 +314,7 @@ impl ErrorField {
         let view = ErrorView {
             weights: self.weights.pointer(),
             by_class: self.by_class.pointer(),
+            rounded_by_class: self.rounded_by_class.pointer(),
             class_unit: self.class_unit,
             norms: self.norms.pointer(),
             octants: self.octants.pointer(),

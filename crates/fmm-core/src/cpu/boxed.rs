@@ -18,6 +18,13 @@ use crate::{Choice, Settings, Softening, Stage, StageTimes};
 /// The guard's sums have this part of the tolerance as their error.
 const GUARD: f64 = 0.01;
 
+/// What sums in a box are measured by.
+pub struct Reference<'a> {
+    pub sum: Ewald<'a>,
+    /// See [`InBox::reference`].
+    pub sharper: f64,
+}
+
 /// The points of a sum, wrapped into their box.
 pub struct InBox {
     pub cell: PeriodicBox,
@@ -136,13 +143,20 @@ impl InBox {
         ewald::depolarise(&self.cell, outer, points.at(), potential, field);
     }
 
-    /// What sums of `quantity` are measured by.
-    pub fn reference<'a>(settings: &'a Settings, points: Points<'a>, quantity: Quantity) -> Option<Ewald<'a>> {
+    /// What sums of `quantity` are measured by, with an error that is so many times [sharper](crate::Weights::sharper)
+    /// than among ions.
+    pub fn reference<'a>(
+        settings: &'a Settings,
+        points: Points<'a>,
+        quantity: Quantity,
+        sharper: f64,
+    ) -> Option<Reference<'a>> {
         // Second derivatives lose more digits, most of them in crystals.
         let part = if quantity == Quantity::Hessian { GUARD * GUARD } else { GUARD };
-        let (accuracy, targets) = (part * settings.tolerance, Look::First.size(points.at().len()));
-        let cell = settings.boundary.periodic()?;
-        Some(Ewald::new(cell, settings.softening, accuracy, points.sources, points.columns[0], targets))
+        let accuracy = f64::max(part * settings.tolerance / sharper, ewald::EXACT);
+        let (targets, cell) = (Look::First.size(points.at().len()), settings.boundary.periodic()?);
+        let sum = Ewald::new(cell, settings.softening, accuracy, points.sources, points.columns[0], targets);
+        Some(Reference { sum, sharper })
     }
 
     /// [`accuracy::field_of_ions`] of the sources.

@@ -222,7 +222,7 @@ impl<V: Vector> UseRadial<V> for Direct<'_> {
 mod tests {
     use super::*;
     use crate::guard::Drawn;
-    use testkit::sets::uniform;
+    use testkit::sets::{alternating, uniform};
 
     #[test]
     fn pairs_in_single_precision_are_those_of_double_or_are_refused() {
@@ -247,5 +247,34 @@ mod tests {
         points[1] = points[0].map(|c| c + 1e-12);
         assert_eq!(errors(&points, Precision::F32).error(), f64::INFINITY);
         assert_eq!(errors(&points, Precision::F64).error(), 0.0);
+    }
+
+    #[test]
+    fn pairs_in_single_precision_round_otherwise_than_those_of_sums() {
+        // All in one leaf, whose pairs are summed one by one, at places that single precision holds.
+        let points: Vec<[f64; 3]> = uniform(800, 5).iter().map(|x| x.map(|c| (c * 256.0).round() / 256.0)).collect();
+        let strengths = alternating(800);
+        let settings = crate::Settings {
+            precision: Precision::F32,
+            order: Some(4),
+            leaf_size: Some(1000),
+            ..crate::Settings::default()
+        };
+        let sum = crate::evaluate(&settings, &points, &strengths, None, &mut crate::StageTimes::default()).unwrap();
+        let units = Units::of(&points, &strengths, &points);
+        let of = |precision| scaled(precision, units, Softening::None, &points, &strengths, &points);
+        let (exact, guard) = (of(Precision::F64), of(Precision::F32));
+        let mut products = [0.0; 3];
+        for ((exact, guard), field) in exact.iter().zip(&guard).zip(&sum.field) {
+            let field = units.into_scaled(*field);
+            let [of_sum, of_guard] = [0, 1].map(|k| (0..3).map(move |d| [field[d], guard[d]][k] - exact[d]));
+            let size = exact[..3].iter().map(|e| e * e).sum::<f64>();
+            for (a, b) in of_sum.zip(of_guard) {
+                [a * a, b * b, a * b].iter().zip(&mut products).for_each(|(p, sum)| *sum += p / size);
+            }
+        }
+        let [of_sum, of_guard, both] = products;
+        let in_common = both / (of_sum * of_guard).sqrt();
+        assert!(of_sum > 0.0 && of_guard > 0.0 && in_common.abs() < 0.2, "{products:?}: {in_common}");
     }
 }

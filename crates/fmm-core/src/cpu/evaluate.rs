@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
-use super::boxed::{self, InBox};
+use super::boxed::{self, InBox, Reference};
 use super::direct::direct_field;
 use super::points::{Points, Summed};
 use super::schedule::{Bodies, Expansions, See, execute_sorted};
@@ -13,7 +13,6 @@ use super::sorted::Sum;
 use super::{direct, hessian, vortex};
 use crate::accuracy::{self, Problem};
 use crate::boundary::Background;
-use crate::ewald::Ewald;
 use crate::expansion::{Cartesian, Expansion, Spherical};
 use crate::guard::{self, Look, Norms};
 use crate::math::{CollectVec, Real};
@@ -189,7 +188,7 @@ struct SpaceTrial<'a> {
     frame: Frame,
     problem: Problem,
     /// What sums in a box are measured by, once it is wanted.
-    reference: Option<Ewald<'a>>,
+    reference: Option<Reference<'a>>,
     /// What the guard has found of the last sums.
     norms: Option<Norms>,
     times: &'a mut StageTimes,
@@ -211,8 +210,8 @@ impl Trial for SpaceTrial<'_> {
         if let Frame::Box(within) = &self.frame
             && self.problem.is_worth_a_look(settings)
         {
-            self.reference = self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity));
-            let field = |r| self.times.time_more(Stage::Guard, || within.field(r, points));
+            self.reference = self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity, 1.0));
+            let field = |r: &Reference| self.times.time_more(Stage::Guard, || within.field(&r.sum, points));
             self.problem.field = self.reference.as_ref().map(field);
         }
     }
@@ -279,11 +278,13 @@ impl Trial for SpaceTrial<'_> {
         let field = || {
             guard::judged(settings, sums.epsilon, |p| direct::errors(&sample, softening, points, &sums.field, rms, p))
         };
-        if self.reference.is_none() {
-            self.reference = self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity));
+        let sharper = self.weights(sums)?.map_or(1.0, |weights| weights.sharper());
+        if self.reference.as_ref().is_none_or(|known| known.sharper < sharper) {
+            self.reference =
+                self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity, sharper));
         }
         let (norms, more) = self.times.time(Stage::Guard, || match (&self.reference, quantity) {
-            (Some(reference), _) => boxed::errors(&sample, reference, points, sums),
+            (Some(reference), _) => boxed::errors(&sample, &reference.sum, points, sums),
             (_, Quantity::Potential) => (field(), 0.0),
             (_, Quantity::Hessian) => (field(), hessian::error(&sample, softening, points, &sums.hessian)),
             (_, Quantity::Velocity) => (vortex::errors(&sample, softening, points, &sums.field, rms), 0.0),

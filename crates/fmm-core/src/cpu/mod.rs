@@ -14,7 +14,7 @@ mod store;
 mod vortex;
 pub mod workload;
 
-pub use direct::direct_field;
+pub use direct::{OTHER_DIGITS, direct_field};
 pub use evaluate::{WithHessian, biot_savart, evaluate, evaluate_hessian, watch};
 pub use schedule::execute;
 pub use sorted::Sum;

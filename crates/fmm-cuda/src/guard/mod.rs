@@ -6,7 +6,7 @@ mod repair;
 use std::ops::Range;
 
 use cust::memory::DevicePointer;
-use fmm_core::cpu::velocity_of;
+use fmm_core::cpu::{OTHER_DIGITS, velocity_of};
 use fmm_core::guard::{Drawn, Look, Norms, Sample, sample_size, split};
 use fmm_core::{Error, Softening};
 
@@ -224,6 +224,8 @@ impl Guard {
             self.pick(gpu, sum.targets, targets, predicted.map(Expected::Predicted))?;
         }
         let single = !exact && known && predicted.is_some_and(Predicted::allows_single);
+        let scale = sum.scale * if single { OTHER_DIGITS } else { 1.0 };
+        let sum = &Measured { scale, ..*sum };
         match predicted.filter(|field| field.is_distributed()) {
             Some(field) => {
                 let joined = self.join_sample(gpu, sum, field.here(), targets)?;

@@ -20,11 +20,6 @@ use crate::guard::{self, Draw, Measured, MeasuredInBox, Repaired, Rows};
 use crate::inputs::Ends;
 use crate::order::Units;
 
-/// The weight of relative errors, 1 among ions, from which on the guard's sums are in double precision and have an
-/// error that is so many times smaller, and the largest by which they have.
-const WEAK: f64 = 2.0;
-const WEAKEST: f64 = 1e3;
-
 impl SpaceTrial<'_> {
     /// The error of the present sum over all images.
     fn measure_in_box(&mut self, cell: &PeriodicBox) -> Result<f64, Error> {
@@ -60,13 +55,10 @@ impl SpaceTrial<'_> {
         };
         let request = ewald::Request { softening: self.softening, sources: bodies, targets: at, same, order };
         let (position, targets) = (ends.at().position, ends.at().n);
-        // Where fields are weak, errors that are relative to them have to be known better.
-        let Weights([relative, ..]) = weights;
-        let weak = relative > WEAK;
-        let tolerance = if weak { self.tolerance / relative.min(WEAKEST) } else { self.tolerance };
-        let sources = guarded(cell, boxed, boxed.ends(ends), tolerance);
-        if !std::mem::replace(&mut self.begun, true) || weak {
-            guard.ewald.begin(self.gpu, self.gpu.stream(), ewald::Sources { single: !weak, ..sources })?;
+        let sharper = weights.sharper();
+        let sources = guarded(cell, boxed, boxed.ends(ends), self.tolerance / sharper);
+        if !std::mem::replace(&mut self.begun, true) || sharper > 1.0 {
+            guard.ewald.begin(self.gpu, self.gpu.stream(), ewald::Sources { single: sharper == 1.0, ..sources })?;
         }
         self.gpu.order(self.gpu.side(), self.gpu.stream())?;
         let (rms, outer) = (weights.rms(ions), boxed.outer());

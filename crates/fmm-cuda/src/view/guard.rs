@@ -42,6 +42,8 @@ pub struct ErrorView {
     /// What multipoles lose at the octants of targets, in units of `class_unit`: the upper halves of two floats a number.
     /// `[classes][4]`
     pub by_class: ReadOnly<u32>,
+    /// What the rounding of multipoles loses at the centers of targets, in units of `of_rounding`. `[classes]`
+    pub rounded_by_class: ReadOnly<f32>,
     /// Of the last degree. `[source cells + target cells]`
     pub norms: DevicePointer<f32>,
     /// What comes from pairs of cells. `[target cells][8]`
@@ -73,6 +75,8 @@ pub struct ErrorView {
     pub per_potential: f64,
     /// What the rounding of a pair counts, squared.
     pub of_pairs: f64,
+    /// What that of a multipole counts for each unit of Σq², squared; 0 if nothing.
+    pub of_rounding: f64,
     /// The part of the square of the largest term that a square counts at least.
     pub floor: f64,
     /// From this square of a relative error on the largest term of the leaf is looked for.

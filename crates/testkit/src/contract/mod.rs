@@ -9,6 +9,7 @@ mod hessian;
 mod kinds;
 mod mesh;
 mod molecules;
+mod neutral;
 mod plane;
 mod space;
 mod vortex;
@@ -19,6 +20,7 @@ pub use hessian::*;
 pub use kinds::*;
 pub use mesh::*;
 pub use molecules::*;
+pub use neutral::*;
 pub use plane::*;
 pub use space::*;
 pub use vortex::*;
@@ -182,6 +184,8 @@ macro_rules! contract {
             crystals_keep_their_tolerance
             bodies_around_molecules_keep_their_tolerance
             bodies_among_molecules_in_a_box_keep_their_tolerance
+            the_rounding_of_neutral_sets_is_estimated
+            light_bodies_beside_a_slab_keep_their_tolerance
             the_fmm_keeps_every_tolerance_with_pairs_in_single_precision
             targets_of_close_pairs_are_summed_in_double_precision
             bodies_on_a_curve_are_summed_in_double_precision
