@@ -23,7 +23,7 @@ pub fn the_rounding_of_neutral_sets_is_estimated(place: &impl Place) {
         let sum = place.evaluate(&settings, &points, &q, Some(&targets)).unwrap();
         let off = |i: usize| (0..3).map(|d| (sum.field[i][d] - exact[i].0[d]).powi(2)).sum::<f64>().sqrt();
         let worst = (near.len()..targets.len()).map(|i| off(i) / sum.error[i]).fold(0.0, f64::max);
-        assert!(worst < 2.0, "{method:?} {order:?}: an error is {worst} times its estimate");
+        assert!(worst < 5.0, "{method:?} {order:?}: an error is {worst} times its estimate");
     }
 }
 
