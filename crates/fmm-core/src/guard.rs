@@ -17,25 +17,33 @@ pub fn sample_size(targets: usize) -> usize {
 pub enum Look {
     /// Enough for most sums.
     First,
-    /// More, where the first look leaves a doubt: where few targets make the error and their
+    /// More, where an error leaves a doubt whether it is small enough: where few targets make it and their
     /// predictions fail, most small samples say too little.
     Closer,
+    /// Most, before a sum is refused: another one takes far longer than this look.
+    Last,
 }
 
 impl Look {
     /// The size of the sample of so many targets. A closer look has more than the first at 4,100 to
     /// 300,000 targets, at most 790: a sixteenth of a small set, and no more than costs a few hundredths of a large sum.
+    /// The last has more at all above 4,100, and may cost a tenth of a sum.
     pub fn size(self, targets: usize) -> usize {
         let first = (2_500_000 / targets.max(1)).clamp(32, 256);
         match self {
             Look::First => first,
             Look::Closer => (10_000_000 / targets.max(1)).min(targets / 16).max(first),
+            Look::Last => (8 * first).min(targets / 16).max(first),
         }
     }
 
-    /// Whether an error of this many tolerances that the first look has found is to be looked at again.
-    pub fn is_doubted(error: f64) -> bool {
-        (DOUBTED..=TRUSTED).contains(&error)
+    /// The look that follows one that has found an error of this many tolerances, if it leaves a doubt.
+    pub fn next(self, error: f64) -> Option<Self> {
+        match self {
+            Look::First if (DOUBTED..=TRUSTED).contains(&error) => Some(Look::Closer),
+            Look::First | Look::Closer if error > TRUSTED && error <= REFUSED => Some(Look::Last),
+            _ => None,
+        }
     }
 }
 
@@ -44,6 +52,9 @@ pub const TRUSTED: f64 = 0.8;
 
 /// From this share of the tolerance on a first look is doubted.
 const DOUBTED: f64 = 0.5;
+
+/// Beyond so many tolerances a sum is refused without another look.
+const REFUSED: f64 = 2.0;
 
 /// What repairs aim at, in tolerances.
 const AIM: f64 = 0.7;

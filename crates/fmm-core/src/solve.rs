@@ -263,11 +263,15 @@ fn attempt<T: Trial>(
 
 /// The error of `sums` by as close a look as it wants.
 fn judge<T: Trial>(settings: &Settings, sums: &T::Sums, trial: &mut T) -> Result<f64, Error> {
-    let error = trial.error(sums, Look::First)?;
+    let (mut look, mut error) = (Look::First, trial.error(sums, Look::First)?);
     let targets = trial.problem().targets;
-    let more = Look::Closer.size(targets) > Look::First.size(targets) && trial.looks_closer();
-    let doubted = Look::is_doubted(error / settings.tolerance);
-    if more && doubted { trial.error(sums, Look::Closer) } else { Ok(error) }
+    while let Some(next) = look.next(error / settings.tolerance).filter(|_| trial.looks_closer()) {
+        if next.size(targets) > look.size(targets) {
+            error = trial.error(sums, next)?;
+        }
+        look = next;
+    }
+    Ok(error)
 }
 
 /// Executes `trial`; an error if parts of it were left out.

@@ -127,22 +127,27 @@ fn what_is_kept_is_summed_once_and_measured_unless_the_order_is_given() {
 }
 
 #[test]
-fn a_first_look_near_the_tolerance_is_followed_by_a_closer_one() {
+fn looks_near_the_tolerance_are_followed_by_closer_ones() {
     let looks = |errors: &[f64], bodies: usize, closer: bool| {
         let settings = Settings { tolerance: TOLERANCE, ..fast(Precision::F64) };
         let mut trial = Errs { closer, ..trial(errors, bodies) };
         solve(&settings, None, &mut trial).unwrap();
         (trial.looks, trial.done.len())
     };
-    let (first, closer) = (Look::First, Look::Closer);
-    // What is far below is trusted, what is above is refused, at once.
+    let (first, closer, last) = (Look::First, Look::Closer, Look::Last);
+    // What is far below is trusted, what is far above is refused, at once.
     assert_eq!(looks(&[0.49], 20_000, true), (vec![first], 1));
-    assert_eq!(looks(&[0.81, 0.1], 20_000, true), (vec![first, first], 2));
+    assert_eq!(looks(&[2.1, 0.1], 20_000, true), (vec![first, first], 2));
     assert_eq!(looks(&[0.51, 0.79], 20_000, true), (vec![first, closer], 1));
-    assert_eq!(looks(&[0.51, 0.81, 0.1], 20_000, true), (vec![first, closer, first], 2));
+    // Nothing is refused for a few targets.
+    assert_eq!(looks(&[0.81, 0.1], 20_000, true), (vec![first, last], 1));
+    assert_eq!(looks(&[0.81, 0.1], 10_000_000, true), (vec![first, last], 1));
+    assert_eq!(looks(&[0.51, 0.81, 0.1], 20_000, true), (vec![first, closer, last], 1));
+    assert_eq!(looks(&[0.51, 0.81, 0.81, 0.1], 20_000, true), (vec![first, closer, last, first], 2));
     // Where it says no more there is none.
     assert_eq!(looks(&[0.51], 20_000, false), (vec![first], 1));
     assert_eq!(looks(&[0.51], 1_000_000, true), (vec![first], 1));
+    assert_eq!(looks(&[0.81, 0.1], 2_000, true), (vec![first, first], 2));
 }
 
 #[test]
