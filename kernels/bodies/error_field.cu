@@ -152,8 +152,8 @@ extern "C" {
 __global__ void __launch_bounds__(256) error_norms_f32(ErrorView v) { norms<float>(v); }
 __global__ void __launch_bounds__(256) error_norms_f64(ErrorView v) { norms<double>(v); }
 
-// What the multipoles of its list lose at the octants of a cell, by their rounding at its center. A warp has a cell, and a lane every 32nd pair, AHEAD at
-// once: each waits for a pair and then for its norm.
+// What the multipoles of its list lose at the octants of a cell, by their rounding at its center. A warp has a cell, and
+// a lane every 32nd pair, AHEAD at once: each waits for a pair and then for its norm.
 __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
   constexpr unsigned AHEAD = 6;
   const unsigned cell = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;

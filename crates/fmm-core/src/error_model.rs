@@ -197,7 +197,7 @@ pub fn epsilon_of_terms(precision: Precision) -> f64 {
 
 /// ε² of [`of_rounding`], or 0 where multipoles lose next to nothing by rounding: those of one sign, which do not
 /// cancel, and in double precision.
-pub fn rounds_multipoles(precision: Precision, mixed: bool) -> f64 {
+pub fn rounding_of_multipoles(precision: Precision, mixed: bool) -> f64 {
     if mixed && precision == Precision::F32 { Precision::F32.epsilon().powi(2) } else { 0.0 }
 }
 

@@ -5,7 +5,7 @@ use cust::memory::DevicePointer;
 use fmm_core::boundary::Background;
 use fmm_core::error_model::{
     DOUBTED, LARGEST, LEAST, LOCAL, LOOKED_AT, NEAR, OF_PAIRS, epsilon_of_terms, least_of_random, of_classes,
-    of_rounding, rounds_multipoles, rounds_pairs,
+    of_rounding, rounding_of_multipoles, rounds_pairs,
 };
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::{EVEN, FLOOR, ROUNDS};
@@ -124,7 +124,7 @@ impl Predicted {
             rounding: epsilon * epsilon,
             per_potential: if total > 0.0 { of_terms / epsilon / total } else { 0.0 },
             of_pairs: OF_PAIRS,
-            of_rounding: rounds_multipoles(precision, !far.squares.is_empty()),
+            of_rounding: rounding_of_multipoles(precision, !far.squares.is_empty()),
             floor: FLOOR,
             doubted: (DOUBTED * tolerance).powi(2),
             looked_at: LOOKED_AT as u32,

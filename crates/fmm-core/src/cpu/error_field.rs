@@ -16,7 +16,7 @@ use super::sorted::by_leaf;
 use crate::Settings;
 use crate::error_model::{
     DOUBTED, Interpolated, LOCAL, LOOKED_AT, NEAR, Octants, centers, fall, largest_term, least_of_random, of_classes,
-    of_pairs, of_rounding, power, rounds_multipoles, rounds_pairs, square,
+    of_pairs, of_rounding, power, rounding_of_multipoles, rounds_pairs, square,
 };
 use crate::expansion::{Expansion, LastDegree};
 use crate::lists::Pair;
@@ -37,7 +37,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         let squares = self.squares.map_or_else(|| Cow::Owned(self.squares_of_cells()), Cow::Borrowed);
         of_multipole.iter_mut().zip(squares.iter()).for_each(|(norm, square)| *norm = norm.max(least * square));
         let ((by_class, class_unit), corners) = (of_classes(classes, p), centers(aspect));
-        let rounding = rounds_multipoles(self.plan.choice.precision, !squares.is_empty());
+        let rounding = rounding_of_multipoles(self.plan.choice.precision, !squares.is_empty());
         let rounded_by_class = if rounding > 0.0 { of_rounding(classes) } else { vec![] };
         let levels = targets.level_of();
         let root = targets.half(0);
