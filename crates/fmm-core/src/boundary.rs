@@ -148,8 +148,8 @@ pub struct Moments {
     pub second: f64,
 }
 
-/// The field that is added to sums over images at last: of the part of tin foil's potential that is not harmonic, and
-/// of the surroundings.
+/// The field that is added to sums over images at last: that of the part of tin foil's potential that is not harmonic,
+/// and that of the surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Background {
     /// The middle of the box.

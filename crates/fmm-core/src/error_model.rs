@@ -11,7 +11,7 @@
 //! Where strengths have both signs, degree p may be near 0 and p + 1 not: in a crystal whole cells are neutral, and
 //! symmetric about their centers. There the last degree of a multipole counts at least as a part of that of as many
 //! bodies at random places and with random signs. The field of such a cell may be nothing, and what is left of it in
-//! single precision the rounding of its multipole: ε² Σq² d⁻⁴, squared.
+//! single precision the rounding of its multipole, whose square is ε² Σq² d⁻⁴.
 //!
 //! Squares add, since errors of different cells have no common sign. What comes from pairs of cells
 //! is kept for the eight octants of each target cell. Within a cell, and from a cell to its

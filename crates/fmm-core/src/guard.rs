@@ -27,7 +27,8 @@ pub enum Look {
 impl Look {
     /// The size of the sample of so many targets. A closer look has more than the first at 4,100 to
     /// 300,000 targets, at most 790: a sixteenth of a small set, and no more than costs a few hundredths of a large sum.
-    /// The last has more at all above 4,100, and may cost a tenth of a sum.
+    /// The last has more at all above 4,100, and may cost a tenth of a sum
+    /// and eight bytes a source.
     pub fn size(self, targets: usize) -> usize {
         let first = (2_500_000 / targets.max(1)).clamp(32, 256);
         match self {

@@ -44,7 +44,7 @@ pub struct Weights(pub [f64; 3]);
 
 /// The weight of relative errors from which on a guard's sums are sharper, and the most by which they are.
 const WEAK: f64 = 2.0;
-const WEAKEST: f64 = 1e3;
+const WEAKEST: f64 = 1e6;
 
 impl Weights {
     /// The least |e|² that counts, as errors are judged: some thousandth of a largest term, squared.
@@ -60,11 +60,12 @@ impl Weights {
         Weights([field_of_ions * (inverses / n).sqrt(), field_of_ions * (n / squares).sqrt(), potential])
     }
 
-    /// By how many times the error of a guard's sums is to be smaller than among ions: where fields are weak, errors that
-    /// are relative to them have to be known better.
-    pub fn sharper(&self) -> f64 {
-        let [relative, ..] = self.0;
-        if relative > WEAK { relative.min(WEAKEST) } else { 1.0 }
+    /// By how many times the error of a guard's sums is to be smaller than among ions, whose potential is about this:
+    /// where fields or potentials are weak, errors that are relative to them have to be known better.
+    pub fn sharper(&self, potential_of_ions: f64) -> f64 {
+        let [relative, _, potential] = self.0;
+        let weight = relative.max(potential * potential_of_ions);
+        if weight > WEAK { weight.min(WEAKEST) } else { 1.0 }
     }
 
     /// The rms of the field.

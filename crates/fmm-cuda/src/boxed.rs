@@ -1,7 +1,7 @@
 //! The bodies of a periodic box: where they lie in it, and what is not harmonic of their potential.
 
 use cust::memory::DevicePointer;
-use fmm_core::accuracy::field_of_ions;
+use fmm_core::accuracy::{field_of_ions, potential_of_ions};
 use fmm_core::boundary::{Background, Moments, PeriodicBox};
 use fmm_core::math::blocked::added;
 use fmm_core::{Error, Weights};
@@ -143,6 +143,11 @@ impl Boxed {
     /// [`field_of_ions`] of so many sources.
     pub fn field_of_ions(&self, cell: &PeriodicBox, sources: usize) -> f64 {
         field_of_ions(cell.volume(), sources, self.squares)
+    }
+
+    /// [`potential_of_ions`] of so many sources.
+    pub fn potential_of_ions(&self, cell: &PeriodicBox, sources: usize) -> f64 {
+        potential_of_ions(cell.volume(), sources, self.squares)
     }
 
     /// How much errors of one size at all of these targets count in what was summed.

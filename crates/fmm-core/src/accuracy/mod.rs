@@ -15,7 +15,7 @@ pub use cost::repairs;
 pub use fit::{best_leaf, fit};
 pub use limits::{F32_FLOOR, MIXED_FLOOR, check_expansions, closest_pair, f32_floor};
 pub use mesh::{cheaper_mesh, crowding_in};
-pub use problem::{Kind, Problem, Spread, Strengths, field_of_ions};
+pub use problem::{Kind, Problem, Spread, Strengths, field_of_ions, potential_of_ions};
 
 use crate::Error;
 use crate::boundary::PeriodicBox;

@@ -242,6 +242,11 @@ pub fn field_of_ions(volume: f64, ions: usize, squares: f64) -> f64 {
     IONS[1] * (squares / ions as f64).sqrt() / spacing / spacing
 }
 
+/// The potential of such ions is about this: a strength over a spacing.
+pub fn potential_of_ions(volume: f64, ions: usize, squares: f64) -> f64 {
+    (squares / ions as f64).sqrt() / (volume / ions as f64).cbrt()
+}
+
 /// [`Problem::field_of`] random charges, which the table of the FMM was measured with: 3.3 over 0.69.
 const RANDOM: f64 = 4.8;
 

@@ -161,9 +161,12 @@ impl InBox {
 
     /// [`accuracy::field_of_ions`] of the sources.
     pub fn field_of_ions(&self, points: Points) -> f64 {
-        let strengths = points.columns[0];
-        let [squares] = blocked_sums(strengths.len(), |i| [strengths[i] * strengths[i]]);
-        accuracy::field_of_ions(self.cell.volume(), strengths.len(), squares)
+        accuracy::field_of_ions(self.cell.volume(), points.sources.len(), squares(points))
+    }
+
+    /// [`accuracy::potential_of_ions`] of the sources.
+    pub fn potential_of_ions(&self, points: Points) -> f64 {
+        accuracy::potential_of_ions(self.cell.volume(), points.sources.len(), squares(points))
     }
 
     /// How strong fields are at some targets: [`Problem::field_of`].
@@ -171,6 +174,13 @@ impl InBox {
         let sums = at(points, &Sample::spread(points.at().len(), FIELDS), |_, at| reference.sums(at));
         Problem::field_of(&sums.field, &sums.largest, self.cell.volume(), points.columns[0])
     }
+}
+
+/// Σq².
+fn squares(points: Points) -> f64 {
+    let strengths = points.columns[0];
+    let [squares] = blocked_sums(strengths.len(), |i| [strengths[i] * strengths[i]]);
+    squares
 }
 
 /// Targets at which fields are summed before anything is chosen.

@@ -59,8 +59,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                     add(b, 1);
                 }
                 last.iter().for_each(|pair| add(pair, 0));
-                let of_rounding = |pair: &Pair| squares[pair.source as usize] * rounded_by_class[pair.class as usize];
-                let rounded = if rounding > 0.0 { row.iter().map(of_rounding).sum::<f32>() } else { 0.0 };
+                let of_pair = |pair: &Pair| squares[pair.source as usize] * rounded_by_class[pair.class as usize];
+                let rounded = if rounding > 0.0 { row.iter().map(of_pair).sum::<f32>() } else { 0.0 };
                 let (unit, rounded) = (unit(levels[cell] as usize), rounding * f64::from(rounded));
                 std::array::from_fn(|o| (class_unit * f64::from(sums[0][o] + sums[1][o]) + rounded) * unit)
             })

@@ -278,7 +278,11 @@ impl Trial for SpaceTrial<'_> {
         let field = || {
             guard::judged(settings, sums.epsilon, |p| direct::errors(&sample, softening, points, &sums.field, rms, p))
         };
-        let sharper = self.weights(sums)?.map_or(1.0, |weights| weights.sharper());
+        let weights = self.weights(sums)?;
+        let sharper = match (&self.frame, weights) {
+            (Frame::Box(within), Some(weights)) => weights.sharper(within.potential_of_ions(points)),
+            _ => 1.0,
+        };
         if self.reference.as_ref().is_none_or(|known| known.sharper < sharper) {
             self.reference =
                 self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity, sharper));

@@ -55,7 +55,7 @@ impl SpaceTrial<'_> {
         };
         let request = ewald::Request { softening: self.softening, sources: bodies, targets: at, same, order };
         let (position, targets) = (ends.at().position, ends.at().n);
-        let sharper = weights.sharper();
+        let sharper = weights.sharper(boxed.potential_of_ions(cell, ends.sources.n));
         let sources = guarded(cell, boxed, boxed.ends(ends), self.tolerance / sharper);
         if !std::mem::replace(&mut self.begun, true) || sharper > 1.0 {
             guard.ewald.begin(self.gpu, self.gpu.stream(), ewald::Sources { single: sharper == 1.0, ..sources })?;
@@ -219,7 +219,7 @@ pub fn errors(
 pub(super) fn guarded<'a>(cell: &'a PeriodicBox, boxed: &Boxed, within: Ends, tolerance: f64) -> ewald::Sources<'a> {
     ewald::Sources {
         cell,
-        accuracy: guard::PART * tolerance,
+        accuracy: f64::max(guard::PART * tolerance, fmm_core::ewald::EXACT),
         single: true,
         points: within.sources,
         strength_scale: within.strength_scale(),
