@@ -56,7 +56,8 @@ pub const DOUBTED: f64 = 2.0;
 /// lie at one place.
 pub const LOOKED_AT: usize = 256;
 
-/// The size of the largest term of the field at `x`, of `sources` with their strengths that are farther away than `reach`.
+/// The size of the largest term of the field at `x`, of `sources` with their strengths that are farther away than
+/// `reach`.
 pub fn largest_term(x: &[f64; 3], sources: impl Iterator<Item = ([f64; 3], f64)>, reach: f64) -> f64 {
     let term = |(at, strength): ([f64; 3], f64)| {
         let r2 = square(&[0, 1, 2].map(|d| x[d] - at[d]));

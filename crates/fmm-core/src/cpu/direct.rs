@@ -22,7 +22,7 @@ const BLOCK: usize = 1 << 10;
 /// Targets that share each load of sources, and fill the pipelines between them.
 const TOGETHER: usize = 2;
 
-/// What lengths are multiplied by in guards' sums in single precision, beside a power of two.
+/// What lengths are multiplied by in guards' sums in single precision, in addition to a power of two.
 pub const OTHER_DIGITS: f64 = 0.739_085_133_215;
 
 /// Units of a set, in which squares of forces neither over- nor underflow.
