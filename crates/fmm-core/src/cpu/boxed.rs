@@ -31,12 +31,16 @@ pub struct InBox {
     sources: Vec<[f64; 3]>,
     /// If they are not the sources.
     targets: Option<Vec<[f64; 3]>>,
+    /// Σq².
+    squares: f64,
 }
 
 impl InBox {
     /// Wraps `points`.
     pub fn new(cell: PeriodicBox, points: Points) -> Self {
-        InBox { cell, sources: cell.wrap(points.sources), targets: points.targets.map(|t| cell.wrap(t)) }
+        let strengths = points.columns[0];
+        let [squares] = blocked_sums(strengths.len(), |i| [strengths[i] * strengths[i]]);
+        InBox { cell, sources: cell.wrap(points.sources), targets: points.targets.map(|t| cell.wrap(t)), squares }
     }
 
     /// `points` with the wrapped positions.
@@ -83,7 +87,7 @@ impl InBox {
         let sums = mesh.sums(sources, points.columns[0], targets, times);
         // The same everywhere, and of the size that the recipe has among ions: a pair that all but meets makes fields
         // larger, and not errors.
-        let error = Recipe::error_in(recipe.points, precision) * self.field_of_ions(points);
+        let error = Recipe::error_in(recipe.points, precision) * self.field_of_ions();
         let largest_term = if settings.estimates_errors() {
             times
                 .time_more(Stage::Guard, || self.largest_terms(softening, points, &sums, error / (DOUBTED * tolerance)))
@@ -160,13 +164,13 @@ impl InBox {
     }
 
     /// [`accuracy::field_of_ions`] of the sources.
-    pub fn field_of_ions(&self, points: Points) -> f64 {
-        accuracy::field_of_ions(self.cell.volume(), points.sources.len(), squares(points))
+    pub fn field_of_ions(&self) -> f64 {
+        accuracy::field_of_ions(self.cell.volume(), self.sources.len(), self.squares)
     }
 
     /// [`accuracy::potential_of_ions`] of the sources.
-    pub fn potential_of_ions(&self, points: Points) -> f64 {
-        accuracy::potential_of_ions(self.cell.volume(), points.sources.len(), squares(points))
+    pub fn potential_of_ions(&self) -> f64 {
+        accuracy::potential_of_ions(self.cell.volume(), self.sources.len(), self.squares)
     }
 
     /// How strong fields are at some targets: [`Problem::field_of`].
@@ -174,13 +178,6 @@ impl InBox {
         let sums = at(points, &Sample::spread(points.at().len(), FIELDS), |_, at| reference.sums(at));
         Problem::field_of(&sums.field, &sums.largest, self.cell.volume(), points.columns[0])
     }
-}
-
-/// Σq².
-fn squares(points: Points) -> f64 {
-    let strengths = points.columns[0];
-    let [squares] = blocked_sums(strengths.len(), |i| [strengths[i] * strengths[i]]);
-    squares
 }
 
 /// Targets at which fields are summed before anything is chosen.

@@ -107,10 +107,11 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let scale = 1.0 / sources.half(source_levels[source] as usize);
                 let c = space.place(pair.class, &sources.center[source]);
                 let unit = power(root * scale, 4);
+                let strength = f64::from(of_multipole[source]) * unit;
                 let rounding = if rounding > 0.0 { rounding * unit * f64::from(squares[source]) } else { 0.0 };
                 let at = |x: [f64; 3]| {
                     let from = [0, 1, 2].map(|d| (x[d] - c[d]) * scale);
-                    f64::from(of_multipole[source]) * unit * fall(from, p) + rounding / power(square(&from), 2)
+                    strength * fall(from, p) + rounding / power(square(&from), 2)
                 };
                 if square(&[0, 1, 2].map(|d| center[d] - c[d])) < (NEAR * half).powi(2) {
                     for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {

@@ -264,7 +264,7 @@ impl Trial for SpaceTrial<'_> {
 
     fn weights(&mut self, sums: &Summed) -> Result<Option<Weights>, Error> {
         let Frame::Box(within) = &self.frame else { return Ok(None) };
-        Ok(Some(self.times.time_more(Stage::Guard, || sums.weights(within.field_of_ions(self.points)))))
+        Ok(Some(self.times.time_more(Stage::Guard, || sums.weights(within.field_of_ions()))))
     }
 
     fn looks_closer(&self) -> bool {
@@ -278,14 +278,13 @@ impl Trial for SpaceTrial<'_> {
         let field = || {
             guard::judged(settings, sums.epsilon, |p| direct::errors(&sample, softening, points, &sums.field, rms, p))
         };
-        let weights = self.weights(sums)?;
-        let sharper = match (&self.frame, weights) {
-            (Frame::Box(within), Some(weights)) => weights.sharper(within.potential_of_ions(points)),
-            _ => 1.0,
-        };
-        if self.reference.as_ref().is_none_or(|known| known.sharper < sharper) {
-            self.reference =
-                self.times.time_more(Stage::Guard, || InBox::reference(settings, points, quantity, sharper));
+        if let Frame::Box(within) = &self.frame {
+            self.times.time_more(Stage::Guard, || {
+                let sharper = sums.weights(within.field_of_ions()).sharper(within.potential_of_ions());
+                if self.reference.as_ref().is_none_or(|known| known.sharper < sharper) {
+                    self.reference = InBox::reference(settings, points, quantity, sharper);
+                }
+            });
         }
         let (norms, more) = self.times.time(Stage::Guard, || match (&self.reference, quantity) {
             (Some(reference), _) => boxed::errors(&sample, &reference.sum, points, sums),

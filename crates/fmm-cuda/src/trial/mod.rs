@@ -409,7 +409,8 @@ impl Trial for SpaceTrial<'_> {
     }
 
     fn looks_closer(&self) -> bool {
-        self.cell.is_none() && self.arrays.guard.predicts()
+        // Second derivatives have one sample for every look.
+        self.cell.is_none() && self.hessian.is_none() && self.arrays.guard.predicts()
     }
 
     fn error(&mut self, summed: &Summed, look: Look) -> Result<f64, Error> {

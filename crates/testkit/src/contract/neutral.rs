@@ -27,9 +27,9 @@ pub fn the_rounding_of_neutral_sets_is_estimated(place: &impl Place) {
     }
 }
 
-/// A body beside a slab feels less than a thousandth of what ions feel, and the guard's own sums are to be exact enough
+/// A body next to a slab feels less than a thousandth of what ions feel, and the guard's own sums are to be exact enough
 /// there.
-pub fn light_bodies_beside_a_slab_keep_their_tolerance(place: &impl Place) {
+pub fn light_bodies_next_to_a_slab_keep_their_tolerance(place: &impl Place) {
     const ACROSS: usize = 12;
     let cell = PeriodicBox { side: [1.0; 3], surroundings: Surroundings::TinFoil };
     for seed in 0..20 {
