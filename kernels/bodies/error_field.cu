@@ -18,9 +18,9 @@ __device__ inline double power(double x, unsigned n) {
   return result;
 }
 
-// What a multipole loses at a place in half sides of its cell.
-__device__ inline double fall(double x, double y, double z, unsigned order) {
-  return power(1 / (x * x + y * y + z * z), order + 3);
+// What a multipole loses at a place in half sides of its cell, in which `core2` is the square of the softening length.
+__device__ inline double fall(double x, double y, double z, double core2, unsigned order) {
+  return power(1 / (x * x + y * y + z * z + core2), order + 3);
 }
 
 // The side of the octant along an axis: -1 or 1.
@@ -53,24 +53,51 @@ __device__ inline float logarithm(double value, double least) {
   return fmaxf(log, float(__double2hiint(least * most)));
 }
 
-// Eight lanes have the logarithms of the octants of a cell, and share what is linear along each axis between the centers
-// of the octants, and beyond: the sum of `c[s]` times the coordinates of the bits of s.
+// Eight lanes have the values at the octants of a cell, whose logarithms are linear along each axis between the centers of
+// the octants, and beyond: the sum of `c[s]` times the coordinates of the bits of s. The lane's c.
+__device__ inline float coefficient(double value, double least) {
+  float mine = logarithm(value, least);
+  for (unsigned d = 1; d < 8; d *= 2) {
+    const float other = __shfl_xor_sync(~0u, mine, d);
+    mine = threadIdx.x % 8 & d ? mine - other : 0.5f * (mine + other);
+  }
+  return mine;
+}
+
+// The value at a place in half sides of the cell.
+__device__ inline double interpolated(const float *c, float x, float y, float z) {
+  const float low = fmaf(y, fmaf(x, c[3], c[2]), fmaf(x, c[1], c[0]));
+  const float high = fmaf(y, fmaf(x, c[7], c[6]), fmaf(x, c[5], c[4]));
+  return __hiloint2double(max(int(fmaf(z, high, low)), 0), 0);
+}
+
+// All coefficients, in each of the eight lanes.
 struct Interpolated {
   float c[8];
   __device__ Interpolated(double value, double least) {
-    float mine = logarithm(value, least);
-    const unsigned o = threadIdx.x % 8;
-    for (unsigned d = 1; d < 8; d *= 2) {
-      const float other = __shfl_xor_sync(~0u, mine, d);
-      mine = o & d ? mine - other : 0.5f * (mine + other);
-    }
+    const float mine = coefficient(value, least);
     for (unsigned s = 0; s < 8; s++) c[s] = __shfl_sync(~0u, mine, s, 8);
   }
-  // The value at a place in half sides of the cell.
-  __device__ double at(float x, float y, float z) const {
-    const float low = fmaf(y, fmaf(x, c[3], c[2]), fmaf(x, c[1], c[0]));
-    const float high = fmaf(y, fmaf(x, c[7], c[6]), fmaf(x, c[5], c[4]));
-    return __hiloint2double(max(int(fmaf(z, high, low)), 0), 0);
+  __device__ double at(float x, float y, float z) const { return interpolated(c, x, y, z); }
+};
+
+// Whether the pairs of a leaf's bodies were in double precision, asked for in their order.
+struct InDouble {
+  uint64_t low, high;
+  unsigned task = 0, begin = 0, end = 0;
+
+  __device__ bool operator()(const ErrorView &v, uint32_t leaf, unsigned count, unsigned body) {
+    for (; body >= end; task++) {
+      // The tasks of `near_tasks`.
+      const uint64_t parts = (count + MOST_TARGETS - 1) / MOST_TARGETS;
+      begin = end;
+      end = uint64_t(count) * (task + 1) / parts;
+      const size_t place = task_place(v.targets, leaf, task);
+      low = v.again[2 * place];
+      high = v.again[2 * place + 1];
+    }
+    const unsigned bit = body - begin;
+    return (bit < 64 ? low >> bit : high >> (bit - 64)) & 1;
   }
 };
 
@@ -163,6 +190,8 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
   const uint2 *pairs = reinterpret_cast<const uint2 *>(v.m2l.pairs) + begin;
   const uint4 *by_class = reinterpret_cast<const uint4 *>(v.by_class);
   float sum[8] = {}, rounded = 0;
+  const double half = half_of(v.targets, cell);
+  const float core2 = float(v.core2 / (half * half));
   for (unsigned k = lane; k < count; k += 32 * AHEAD) {
     uint2 pair[AHEAD];
     float norm[AHEAD];
@@ -173,7 +202,12 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
     if (v.of_rounding > 0) {
 #pragma unroll
       for (unsigned a = 0; a < AHEAD; a++)
-        if (k + 32 * a < count) rounded = fmaf(v.strength_squares[pair[a].x], v.rounded_by_class[pair[a].y], rounded);
+        if (k + 32 * a < count) rounded = fmaf(v.strength_squares[pair[a].x], v.far_by_class[pair[a].y], rounded);
+    }
+    if (core2 > float(v.core)) {
+#pragma unroll
+      for (unsigned a = 0; a < AHEAD; a++)
+        norm[a] *= exp2f(-float(v.order + 3) * log2f(fmaf(core2, sqrtf(v.far_by_class[pair[a].y]), 1.0f)));
     }
 #pragma unroll
     for (unsigned a = 0; a < AHEAD; a++) {
@@ -197,7 +231,7 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
   sum[0] += __shfl_xor_sync(~0u, sum[0], 1);
   for (unsigned d = 16; d > 0; d /= 2) rounded += __shfl_xor_sync(~0u, rounded, d);
   const double lost = v.class_unit * sum[0] + v.of_rounding * rounded;
-  if (lane % 4 == 0) v.octants[8 * size_t(cell) + lane / 4] = lost * power(v.root / half_of(v.targets, cell), 4);
+  if (lane % 4 == 0) v.octants[8 * size_t(cell) + lane / 4] = lost * power(v.root / half, 4);
 }
 
 // What cells with children have at their octants with all that is handed down to them, from the root on. Eight lanes have
@@ -232,6 +266,7 @@ __global__ void __launch_bounds__(ERROR_THREADS) error_cells(ErrorView v) {
 
 // The squares of the predicted errors of the bodies of a leaf. Eight lanes have a leaf, and an octant each.
 __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
+  __shared__ float of_near[ERROR_THREADS / 8][8];
   const unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) / 8, o = threadIdx.x % 8;
   const uint32_t leaf = v.leaves[place < v.leaf_count ? place : 0];
   const bool there = place < v.leaf_count && in_share(v.targets, leaf);
@@ -255,7 +290,8 @@ __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
       away += (center[d] - c) * (center[d] - c);
     }
     near = away < v.near * half * (v.near * half);
-    const double unit = power(v.root * scale, 4), lost = v.norms[source] * unit * fall(from[0], from[1], from[2], p);
+    const double unit = power(v.root * scale, 4);
+    const double lost = v.norms[source] * unit * fall(from[0], from[1], from[2], v.core2 * scale * scale, p);
     if (v.of_rounding == 0) return lost;
     const double r2 = from[0] * from[0] + from[1] * from[1] + from[2] * from[2];
     return lost + v.of_rounding * unit * v.strength_squares[source] / (r2 * r2);
@@ -270,15 +306,21 @@ __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
     if (!near) value += lost;
     any_near |= near;
   }
-  if (there && v.sizes)
-    value += v.of_pairs * power(v.root / half, 4) * of_pairs(v, leaf, half, center, v.p2p.start[leaf], v.p2p.start[leaf + 1]);
   const Interpolated octants(value, v.least);
+  if (v.sizes) {
+    double rounded = 0;
+    if (there)
+      rounded = v.of_pairs * power(v.root / half, 4) * of_pairs(v, leaf, half, center, v.p2p.start[leaf], v.p2p.start[leaf + 1]);
+    of_near[threadIdx.x / 8][o] = coefficient(rounded, v.least);
+    __syncwarp();
+  }
   if (!there) return;
+  InDouble in_double;
   const double own = v.local * v.norms[v.sources.cells + size_t(leaf)] * power(v.root / half, 4);
   const double to_root = v.root * v.root, to_leaf = 1 / half;
   const float to_cube[3] = {float(1 / v.aspect[0]), float(1 / v.aspect[1]), float(1 / v.aspect[2])};
-  const uint32_t end = tree.bodies[2 * size_t(leaf) + 1];
-  for (uint32_t i = tree.bodies[2 * size_t(leaf)] + o; i < end; i += 8) {
+  const uint32_t begin = tree.bodies[2 * size_t(leaf)], end = tree.bodies[2 * size_t(leaf) + 1];
+  for (uint32_t i = begin + o; i < end; i += 8) {
     const Body b = v.target_bodies[i];
     const Sum whole = v.sums[i];
     const double x[3] = {b.x, b.y, b.z};
@@ -303,6 +345,10 @@ __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
     }
     const double potential = whole.potential * v.root, terms = v.per_potential * potential * potential;
     squared += v.rounding * (field + terms * terms);
+    if ((v.sizes || v.of_mixed > 0) && !in_double(v, leaf, end - begin, i - begin)) {
+      squared += v.of_mixed * field;
+      if (v.sizes) squared += interpolated(of_near[threadIdx.x / 8], at[0], at[1], at[2]);
+    }
     if (squared > v.doubted * field) {
       const uint2 near = next_to(v, i, leaf);
       field = fmax(field, v.floor * largest_term(b, v.source_bodies, near.x, near.y, v.reach2) * (to_root * to_root));

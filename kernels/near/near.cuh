@@ -16,12 +16,11 @@
 #include "common/softening.cuh"
 #include "common/tree.cuh"
 
-// Targets of a task at most, and those that a lane can hold.
-constexpr unsigned MOST_TARGETS = 128;
 // See above; as on the cores.
 constexpr unsigned FEW = 8;
 // Tasks that a block looks at for targets that are to be summed again.
 constexpr unsigned LOOKED_AT = 8;
+// Targets that a lane can hold.
 template <typename Real> constexpr unsigned HELD = sizeof(Real) == 4 ? 7 : 6;
 
 __device__ inline double power_of_two_below(double x) {

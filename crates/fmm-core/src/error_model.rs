@@ -8,6 +8,9 @@
 //! - a multipole loses the field of its degree p, continued to the distance d of the target from the center of the
 //!   sources: times d^(−2(p + 3)), in half sides of the source cell.
 //!
+//! Kernels that are softened at every distance have the derivatives of 1/r at √(d² + ε²): within the softening length
+//! cells lose next to nothing.
+//!
 //! Where strengths have both signs, degree p may be near 0 and p + 1 not: in a crystal whole cells are neutral, and
 //! symmetric about their centers. There the last degree of a multipole counts at least as a part of that of as many
 //! bodies at random places and with random signs. The field of such a cell may be nothing, and what is left of it in
@@ -17,7 +20,6 @@
 //! is kept for the eight octants of each target cell. Within a cell, and from a cell to its
 //! children, logarithms are interpolated linearly between the centers of the octants.
 
-use crate::bodies::total_size;
 use crate::lists::Classes;
 use crate::math::factorial;
 use crate::math::scale::larger;
@@ -89,18 +91,18 @@ const MOST: f64 = 1e30;
 /// What multipoles of order `p` lose at the octants of target cells, for each class of offsets, by the square of their
 /// last degree; and the unit of that. Single precision holds all classes of all orders.
 pub fn of_classes(classes: Classes<3>, p: usize) -> (Vec<[f32; 8]>, f64) {
-    let (aspect, centers, unit) = (classes.aspect(), centers(classes.aspect()), fall(NEAREST, p));
+    let (aspect, centers, unit) = (classes.aspect(), centers(classes.aspect()), fall(NEAREST, 0.0, p));
     let of_class = |c: u32| {
         let offset = classes.offset(c);
         let from = |o: usize| std::array::from_fn(|d| centers[o][d] - 2.0 * f64::from(offset[d]) * aspect[d]);
         // The class of the offset zero has no pairs.
-        std::array::from_fn(|o| if offset == [0; 3] { 0.0 } else { (fall(from(o), p) / unit).min(MOST) as f32 })
+        std::array::from_fn(|o| if offset == [0; 3] { 0.0 } else { (fall(from(o), 0.0, p) / unit).min(MOST) as f32 })
     };
     ((0..classes.len() as u32).map(of_class).collect(), unit)
 }
 
-/// What the rounding of a multipole of both signs loses at the center of a target cell, for each class of offsets:
-/// squared, in units of ε² Σq² over the fourth power of half a side.
+/// The fourth power of 1/distance between cells, in half sides, for each class of offsets. That is what the rounding of a
+/// multipole of both signs loses at the center of a target cell: squared, in units of ε² Σq².
 pub fn of_rounding(classes: Classes<3>) -> Vec<f32> {
     let aspect = classes.aspect();
     let of_class = |c: u32| {
@@ -112,10 +114,19 @@ pub fn of_rounding(classes: Classes<3>) -> Vec<f32> {
     (0..classes.len() as u32).map(of_class).collect()
 }
 
-/// What a multipole of order `p` at the origin loses at a place in half sides of its cell.
-pub fn fall(at: [f64; 3], p: usize) -> f64 {
-    power(1.0 / square(&at), p + 3)
+/// What a multipole of order `p` at the origin loses at a place, where the square of the softening length is `core2`; both
+/// in half sides of its cell.
+pub fn fall(at: [f64; 3], core2: f64, p: usize) -> f64 {
+    power(1.0 / (square(&at) + core2), p + 3)
 }
+
+/// The part of that without softening, `far` being the fourth power of 1/distance.
+pub fn softened(far: f32, core2: f64, p: usize) -> f64 {
+    power(1.0 / (1.0 + core2 * f64::from(far).sqrt()), p + 3)
+}
+
+/// From this square of the softening length on, in half sides of a cell, [`softened`] counts.
+pub const CORE: f64 = 1e-3;
 
 /// The least that the square of the last degree of a multipole of order `p` counts for each unit of Σq² in a cell of
 /// both signs, whose sides have this shape: a part of (p + 1) ⟨r^2p⟩, the mean of single bodies anywhere in the cell.
@@ -176,24 +187,27 @@ impl Interpolated {
     }
 }
 
-/// What [`rounding`] knows of all strengths: 1/Σ|q|, or 0 where the potential says nothing of the terms.
+/// What [`rounding_of_terms`] knows of all strengths, whose sizes have the sum `total`: 1/Σ|q|, or 0 where the potential
+/// says nothing of the terms.
 ///
 /// Rounding is a part of the sum of the sizes of all terms. In open space the potential φ of 1/r knows
 /// of these although the field does not: Σ|q|/r² ≥ φ²/Σ|q| by the inequality of Cauchy and Schwarz, and
 /// both are equal where all sources have one sign and are equally far. For softened kernels it is an estimate.
-pub fn per_potential(boundary: Boundary, strengths: &[f64]) -> f64 {
-    per_potential_of(boundary, total_size(strengths))
-}
-
-/// The same for strengths with this sum of sizes.
-pub(crate) fn per_potential_of(boundary: Boundary, total: f64) -> f64 {
+pub fn per_potential(boundary: Boundary, total: f64) -> f64 {
     let per = 1.0 / total;
     if boundary.periodic().is_none() && per.is_finite() { per } else { 0.0 }
 }
 
-/// The spacing of numbers next to 1 for [`rounding`]: that of expansions. Pairs have [`of_pairs`].
+/// The spacing of numbers next to 1 in sums by expansions. Pairs have [`of_pairs`], and [`of_mixed`] where they are less
+/// exact.
 pub fn epsilon_of_terms(precision: Precision) -> f64 {
     if precision == Precision::F32 { Precision::F32.epsilon() } else { f64::EPSILON }
+}
+
+/// What pairs in single precision lose of a field that is in double precision otherwise, squared and over its square; 0
+/// where both have the same precision. Targets whose pairs were too close for single precision lose nothing.
+pub fn of_mixed(precision: Precision) -> f64 {
+    if precision == Precision::Mixed { Precision::Mixed.epsilon().powi(2) } else { 0.0 }
 }
 
 /// ε² of [`of_rounding`], or 0 where multipoles lose next to nothing by rounding: those of one sign, which do not
@@ -219,15 +233,8 @@ pub fn of_pairs(from: [[f64; 2]; 3]) -> Octants {
     })
 }
 
-/// The estimated error of a field, from its square in units where strengths and half the side of the root are near 1
-/// and its rounding in those of the caller. The field is multiplied by `rescale` to be in the first.
-pub(crate) fn with_rounding(squared: f64, rescale: f64, rounding: f64) -> f64 {
-    let rounding = rescale * rounding;
-    (squared + rounding * rounding).sqrt() / rescale
-}
-
 /// The rounding of a field whose terms cancel, from the potential there, with this spacing of numbers next to 1.
-pub fn rounding(epsilon: f64, per_potential: f64, potential: f64) -> f64 {
+pub fn rounding_of_terms(epsilon: f64, per_potential: f64, potential: f64) -> f64 {
     // The square of a potential may be no number.
     epsilon * potential.abs() * (potential.abs() * per_potential)
 }
@@ -259,14 +266,14 @@ mod tests {
         use crate::PeriodicBox;
         // Two bodies at the distance 2 of a target between them: terms of 3/4 each.
         for unit in [1.0, 2f64.powi(600), 2f64.powi(-600)] {
-            let per = per_potential(Boundary::Open, &[3.0 * unit, 3.0 * unit]);
-            assert_eq!(rounding(0.5, per, 3.0 * unit), 0.5 * 1.5 * unit);
+            let per = per_potential(Boundary::Open, 6.0 * unit);
+            assert_eq!(rounding_of_terms(0.5, per, 3.0 * unit), 0.5 * 1.5 * unit);
             // Of both signs it is a part: terms of 3/4 and 1/4, whose potential is 1.
-            let part = rounding(0.5, per_potential(Boundary::Open, &[3.0 * unit, -unit]), unit);
+            let part = rounding_of_terms(0.5, per_potential(Boundary::Open, 4.0 * unit), unit);
             assert_eq!(part, 0.5 * 0.25 * unit);
         }
-        assert_eq!(per_potential(Boundary::Open, &[0.0]), 0.0);
-        assert_eq!(per_potential(Boundary::Periodic(PeriodicBox::cube(1.0)), &[1.0]), 0.0);
+        assert_eq!(per_potential(Boundary::Open, 0.0), 0.0);
+        assert_eq!(per_potential(Boundary::Periodic(PeriodicBox::cube(1.0)), 1.0), 0.0);
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct Prediction<'a, S, const R: usize> {
     pub error: &'a [f64],
     /// The sizes of the largest terms of the vectors as far as they are known, or less; empty if none is. `[targets]`
     pub largest_term: &'a [f64],
-    /// The spacing of numbers next to 1 in the precision of the sums.
+    /// The spacing of numbers next to 1 in the precision of the sums, but for what the errors have.
     pub epsilon: f64,
     /// Whether the tolerance bounds the rms of relative errors as well as L2.
     pub relative: bool,

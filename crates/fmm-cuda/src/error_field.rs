@@ -4,8 +4,8 @@
 use cust::memory::DevicePointer;
 use fmm_core::boundary::Background;
 use fmm_core::error_model::{
-    DOUBTED, LARGEST, LEAST, LOCAL, LOOKED_AT, NEAR, OF_PAIRS, epsilon_of_terms, least_of_random, of_classes,
-    of_rounding, rounding_of_multipoles, rounds_pairs,
+    CORE, DOUBTED, LARGEST, LEAST, LOCAL, LOOKED_AT, NEAR, OF_PAIRS, epsilon_of_terms, least_of_random, of_classes,
+    of_mixed, of_rounding, rounding_of_multipoles, rounds_pairs,
 };
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::{EVEN, FLOOR, ROUNDS};
@@ -63,6 +63,8 @@ pub struct Described {
     pub tolerance: f64,
     /// Beyond this distance terms are those of point charges.
     pub reach: f64,
+    /// [`Softening::core`](fmm_core::Softening::core).
+    pub core: f64,
     /// What sums in a box get at last, of scaled strengths.
     pub background: Background,
     /// Σ|q| in open space; infinite in a box.
@@ -83,14 +85,14 @@ impl Predicted {
         targets: usize,
         about: Described,
     ) -> Self {
-        let Described { root, aspect, family, order, precision, classes, tolerance, reach, .. } = about;
+        let Described { root, aspect, family, order, precision, classes, tolerance, reach, core, .. } = about;
         let Described { background, total, locals, distributed, .. } = about;
-        let (epsilon, of_terms) = (precision.epsilon(), epsilon_of_terms(precision));
+        let epsilon = epsilon_of_terms(precision);
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
         let null = DevicePointer::null();
-        let near = near.rounded().filter(|_| rounds_pairs(precision, tolerance, !far.squares.is_empty()));
-        let (near_bodies, sizes) = near.unwrap_or((null.cast(), null.cast()));
+        let (near_bodies, sizes, again) = near.rounded().unwrap_or((null.cast(), null.cast(), null.cast()));
+        let counted = rounds_pairs(precision, tolerance, !far.squares.is_empty());
         let view = ErrorView {
             targets: place.targets,
             sources: place.sources,
@@ -98,7 +100,8 @@ impl Predicted {
             m2p: place.m2p,
             p2p: place.p2p,
             near_bodies,
-            sizes,
+            sizes: if counted { sizes } else { null.cast() },
+            again,
             leaves: place.target_leaves.0,
             target_bodies: place.target_bodies,
             source_bodies: place.source_bodies,
@@ -108,7 +111,7 @@ impl Predicted {
             strength_squares: if far.squares.is_empty() { null.cast() } else { far.squares.pointer() },
             weights: null,
             by_class: null.cast(),
-            rounded_by_class: null.cast(),
+            far_by_class: null.cast(),
             norms: null.cast(),
             octants: null,
             handed: null,
@@ -121,8 +124,11 @@ impl Predicted {
             least_of_random: least_of_random(aspect, order),
             near: NEAR,
             least: LEAST,
+            core2: core * core,
+            core: CORE,
             rounding: epsilon * epsilon,
-            per_potential: if total > 0.0 { of_terms / epsilon / total } else { 0.0 },
+            of_mixed: of_mixed(precision),
+            per_potential: if total > 0.0 { 1.0 / total } else { 0.0 },
             of_pairs: OF_PAIRS,
             of_rounding: rounding_of_multipoles(precision, !far.squares.is_empty()),
             floor: FLOOR,
@@ -254,7 +260,7 @@ pub struct Totals {
 pub struct ErrorField {
     weights: Buffer<f64>,
     by_class: Buffer<u32>,
-    rounded_by_class: Buffer<f32>,
+    far_by_class: Buffer<f32>,
     class_unit: f64,
     /// What these hold.
     known: Option<(Family, u32, Classes<3>)>,
@@ -301,7 +307,7 @@ impl ErrorField {
             let upper = |x: f32| (x.to_bits() + 0x8000) >> 16;
             let twos = by_class.as_flattened().as_chunks::<2>().0.iter().map(|&[a, b]| upper(a) | upper(b) << 16);
             self.by_class.upload(&twos.collect::<Vec<_>>())?;
-            self.rounded_by_class.upload(&of_rounding(classes))?;
+            self.far_by_class.upload(&of_rounding(classes))?;
             self.class_unit = unit;
             // The queue does not wait for copies.
             gpu.settle()?;
@@ -314,7 +320,7 @@ impl ErrorField {
         let view = ErrorView {
             weights: self.weights.pointer(),
             by_class: self.by_class.pointer(),
-            rounded_by_class: self.rounded_by_class.pointer(),
+            far_by_class: self.far_by_class.pointer(),
             class_unit: self.class_unit,
             norms: self.norms.pointer(),
             octants: self.octants.pointer(),

@@ -310,6 +310,7 @@ impl Fmm {
             classes: planned.classes,
             tolerance,
             reach: softening.newtonian_beyond(0.0),
+            core: softening.core(),
             background: background.scaled(self.strength_scale()),
             total: if planned.space.is_none() { *total } else { f64::INFINITY },
             locals: planned.space.is_some() || planned.choice.method == Method::Fmm,

@@ -38,10 +38,10 @@ impl Near {
         self.near.growth(4 * sources)
     }
 
-    /// The sources of the last sum from the centers of their leaves, and Σ|q| of leaves, if its pairs were in single
-    /// precision.
-    pub fn rounded(&self) -> Option<(DevicePointer<Float4>, DevicePointer<f32>)> {
-        self.single.then(|| (self.near.pointer().cast(), self.sizes.pointer()))
+    /// The sources of the last sum from the centers of their leaves, Σ|q| of leaves, and the targets that were summed
+    /// again in double precision, if its pairs were in single precision.
+    pub fn rounded(&self) -> Option<(DevicePointer<Float4>, DevicePointer<f32>, DevicePointer<u64>)> {
+        self.single.then(|| (self.near.pointer().cast(), self.sizes.pointer(), self.again.pointer()))
     }
 
     /// Makes ready for so many bodies.

@@ -51,6 +51,21 @@ fn strict_remembers_across_a_resume() {
 }
 
 #[test]
+fn energies_that_are_nothing_in_the_plane_are_no_measure() {
+    for law in ["vortex", "gravity"] {
+        let folder = Folder::new(&format!(
+            "[run]\ndimensions = 2\n[force]\nlaw = \"{law}\"\n[[particles]]\nmodel = \"file\"\npath = \"pair.csv\"\n\
+             [time]\ndt = 0.01\nend = 0.3\n[output]\ndiagnostics_every = 0.01\n"
+        ));
+        // The logarithm of their distance is 0.
+        folder.write("pair.csv", "x,y,vx,vy,mass\n0,0,0,0,1\n1,0,0,0,1\n");
+        let out = folder.case(&["--strict", "-q", "--out", "out"]);
+        assert_eq!((code(&out), stderr(&out).as_str()), (0, ""), "{law}");
+        assert!(folder.path("out/checkpoint.1.hdf").exists(), "{law}");
+    }
+}
+
+#[test]
 fn starts_without_meaning_are_refused_at_once() {
     let soft = |length: &str| format!("[force]\nsoftening = {{ kernel = \"plummer\", length = {length} }}\n{CLUSTER}");
     for model in ["plummer", "hernquist", "nfw"] {

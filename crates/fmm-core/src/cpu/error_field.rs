@@ -12,18 +12,20 @@ use rayon::prelude::*;
 
 use super::far::sum_squares;
 use super::schedule::Expansions;
-use super::sorted::by_leaf;
+use super::sorted::{Sum, by_leaf};
 use crate::Settings;
 use crate::error_model::{
-    DOUBTED, Interpolated, LOCAL, LOOKED_AT, NEAR, Octants, centers, fall, largest_term, least_of_random, of_classes,
-    of_pairs, of_rounding, power, rounding_of_multipoles, rounds_pairs, square,
+    CORE, DOUBTED, Interpolated, LOCAL, LOOKED_AT, NEAR, Octants, centers, epsilon_of_terms, fall, largest_term,
+    least_of_random, of_classes, of_mixed, of_pairs, of_rounding, per_potential, power, rounding_of_multipoles,
+    rounding_of_terms, rounds_pairs, softened, square,
 };
 use crate::expansion::{Expansion, LastDegree};
 use crate::lists::Pair;
 use crate::math::{CollectVec, Real};
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
-    /// The estimated square of the error of the field at each target, in the order of the tree, and where it is
+    /// The estimated square of the error of the field at each target, by truncation and, where vectors are small next to
+    /// their terms, by rounding, in the order of the tree, and where it is
     /// [doubted](DOUBTED) that of the largest term of its leaf, or else 0; both with the strengths of the expansions
     /// and half the side of the root for a unit of length. Empty if no expansion was used.
     pub fn squared_errors(&self, settings: &Settings) -> Vec<[f64; 2]> {
@@ -38,7 +40,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         of_multipole.iter_mut().zip(squares.iter()).for_each(|(norm, square)| *norm = norm.max(least * square));
         let ((by_class, class_unit), corners) = (of_classes(classes, p), centers(aspect));
         let rounding = rounding_of_multipoles(self.plan.choice.precision, !squares.is_empty());
-        let rounded_by_class = if rounding > 0.0 { of_rounding(classes) } else { vec![] };
+        let core = settings.softening.core();
+        let far_by_class = if rounding > 0.0 || core > 0.0 { of_rounding(classes) } else { vec![] };
         let levels = targets.level_of();
         let root = targets.half(0);
         let unit = |level: usize| power(root / targets.half(level), 4);
@@ -48,8 +51,12 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
             .map(|cell| {
                 // Two sums of every other pair each, so that none waits for the one before it.
                 let mut sums = [[0.0f32; 8]; 2];
+                let core2 = (core / targets.half(levels[cell] as usize)).powi(2);
                 let mut add = |pair: &Pair, sum: usize| {
-                    let (norm, lost) = (of_multipole[pair.source as usize], &by_class[pair.class as usize]);
+                    let (mut norm, lost) = (of_multipole[pair.source as usize], &by_class[pair.class as usize]);
+                    if core2 > CORE {
+                        norm *= softened(far_by_class[pair.class as usize], core2, p) as f32;
+                    }
                     (0..8).for_each(|o| sums[sum][o] += norm * lost[o]);
                 };
                 let row = self.plan.lists.m2l.row(cell);
@@ -59,7 +66,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                     add(b, 1);
                 }
                 last.iter().for_each(|pair| add(pair, 0));
-                let of_pair = |pair: &Pair| squares[pair.source as usize] * rounded_by_class[pair.class as usize];
+                let of_pair = |pair: &Pair| squares[pair.source as usize] * far_by_class[pair.class as usize];
                 let rounded = if rounding > 0.0 { row.iter().map(of_pair).sum::<f32>() } else { 0.0 };
                 let (unit, rounded) = (unit(levels[cell] as usize), rounding * f64::from(rounded));
                 std::array::from_fn(|o| (class_unit * f64::from(sums[0][o] + sums[1][o]) + rounded) * unit)
@@ -91,6 +98,9 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         }
         let source_levels = sources.level_of();
         let rounded = rounds_pairs(self.plan.choice.precision, settings.tolerance, !squares.is_empty());
+        let of_mixed = of_mixed(self.plan.choice.precision);
+        let epsilon = epsilon_of_terms(self.plan.choice.precision);
+        let per_potential = per_potential(settings.boundary, self.total_size);
         let sizes = if rounded { self.sizes() } else { vec![] };
         let doubted = (DOUBTED * settings.tolerance).powi(2);
         // Beyond this distance terms are those of point charges.
@@ -111,7 +121,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let rounding = if rounding > 0.0 { rounding * unit * f64::from(squares[source]) } else { 0.0 };
                 let at = |x: [f64; 3]| {
                     let from = [0, 1, 2].map(|d| (x[d] - c[d]) * scale);
-                    strength * fall(from, p) + rounding / power(square(&from), 2)
+                    strength * fall(from, (core * scale).powi(2), p) + rounding / power(square(&from), 2)
                 };
                 if square(&[0, 1, 2].map(|d| center[d] - c[d])) < (NEAR * half).powi(2) {
                     for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {
@@ -121,6 +131,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                     (0..8).for_each(|o| octants[o] += at([0, 1, 2].map(|d| center[d] + half * corners[o][d])));
                 }
             }
+            let mut of_near = [0.0; 8];
             for pair in rounded.then(|| self.plan.lists.p2p.row(leaf)).into_iter().flatten() {
                 let source = pair.source as usize;
                 let scale = 1.0 / sources.half(source_levels[source] as usize);
@@ -128,16 +139,22 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let strength = sizes[source].powi(2) * power(root * scale, 4);
                 let side = |d: usize, by: f64| (center[d] + half * by * aspect[d] - c[d]) * scale;
                 let lost = of_pairs([0, 1, 2].map(|d| [side(d, -0.5), side(d, 0.5)]));
-                (0..8).for_each(|o| octants[o] += strength * lost[o]);
+                (0..8).for_each(|o| of_near[o] += strength * lost[o]);
             }
             let own = LOCAL * f64::from(of_local[leaf]) * unit(level);
-            let between = Interpolated::new(&octants);
+            let (between, of_near) = (Interpolated::new(&octants), Interpolated::new(&of_near));
             let (scale, to_cube) = (1.0 / half, aspect.map(|a| 1.0 / a));
             for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {
                 let x = self.bodies[0].position(i);
                 let at = [0, 1, 2].map(|d| (x[d] - center[d]) * scale);
-                out[0] += between.at([0, 1, 2].map(|d| at[d] * to_cube[d])) + own * power(square(&at), p);
-                let field = square(&self.background.added(&self.sums[i - owned].field, &x)) * to_root;
+                let in_cube = [0, 1, 2].map(|d| at[d] * to_cube[d]);
+                out[0] += between.at(in_cube) + own * power(square(&at), p);
+                let Sum { potential, field } = &self.sums[i - owned];
+                out[0] += rounding_of_terms(epsilon, per_potential, potential * root).powi(2);
+                let field = square(&self.background.added(field, &x)) * to_root;
+                if !self.in_double[i - owned] {
+                    out[0] += of_mixed * field + if rounded { of_near.at(in_cube) } else { 0.0 };
+                }
                 if out[0] > doubted * field {
                     let nearby = self.sources_next_to(leaf, i, &source_levels);
                     let sources = nearby.map(|k| (self.bodies[1].position(k), self.bodies[1].strength(k)));

@@ -347,17 +347,11 @@ impl Summed {
                 if hessian.is_empty() { vec![] } else { place.par_iter().map(|&k| hessian[k as usize]).collect_vec() };
             let root = plan.targets.half(0);
             let rescale = bodies.scale * root * root;
-            let epsilon = plan.choice.precision.epsilon();
-            let of_terms = error_model::epsilon_of_terms(plan.choice.precision);
+            let epsilon = error_model::epsilon_of_terms(plan.choice.precision);
             let (mut error, mut largest_term) = (vec![], vec![]);
             if !squared_errors.is_empty() {
-                let per_potential = error_model::per_potential(settings.boundary, strengths);
-                let of_target = |(i, &k): (usize, &u32)| {
-                    let [squared, largest] = squared_errors[k as usize];
-                    let rounding = error_model::rounding(of_terms, per_potential, potential[i]);
-                    (error_model::with_rounding(squared, rescale, rounding), largest.sqrt() / rescale)
-                };
-                place.par_iter().enumerate().map(of_target).unzip_into_vecs(&mut error, &mut largest_term);
+                let of_target = |&k: &u32| squared_errors[k as usize].map(|squared| squared.sqrt() / rescale).into();
+                place.par_iter().map(of_target).unzip_into_vecs(&mut error, &mut largest_term);
             }
             let coincident_pairs = plan.source_tree().coincident_pairs;
             Summed { potential, field, hessian, error, largest_term, epsilon, coincident_pairs }

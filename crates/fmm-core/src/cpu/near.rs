@@ -74,13 +74,15 @@ pub struct Near<'a, K, const D: usize, const R: usize = D> {
 }
 
 impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
-    /// Adds the direct sums to `out`.
-    pub fn p2p<T: Real>(&self, out: &mut [Sum<R>]) {
+    /// Adds the direct sums to `out`. Returns whether those of each target are in double precision.
+    pub fn p2p<T: Real>(&self, out: &mut [Sum<R>]) -> Vec<bool> {
         let (tree, closest) = (&self.plan.targets, self.plan.geometry.closest);
         let levels = tree.level_of();
-        let leaves = tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
+        let leaves = || tree.leaves.iter().map(|&l| (l as usize, tree.count(l as usize)));
+        let mut in_double = vec![T::WIDTH == f64::WIDTH; out.len()];
+        let parts = by_leaf(out, leaves()).into_par_iter().zip(by_leaf(&mut in_double, leaves()));
         let scratch = || (Scratch::<T, D, R>::default(), Scratch::<f64, D, R>::default());
-        by_leaf(out, leaves).into_par_iter().for_each_init(scratch, |(single, double), (leaf, out)| {
+        parts.for_each_init(scratch, |(single, double), ((leaf, out), (_, in_double))| {
             if out.is_empty() || self.cancel.is_set() {
                 return;
             }
@@ -101,6 +103,8 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
                 if !again.is_empty() {
                     let few = again.len() * FEW <= sums.len();
                     self.leaf(leaf, half, few.then_some(&again[..]), double, &mut sums);
+                    in_double.fill(!few);
+                    again.iter().for_each(|&i| in_double[i] = true);
                 }
             }
             for (o, s) in out.iter_mut().zip(sums) {
@@ -110,6 +114,7 @@ impl<K: Pairs<D, R>, const D: usize, const R: usize> Near<'_, K, D, R> {
                 }
             }
         });
+        in_double
     }
 
     /// The unit of a leaf of this half side, which keeps the softening length in range as well.

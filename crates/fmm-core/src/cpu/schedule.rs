@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::far;
 use super::near::Near;
 use super::sorted::{Sorted, Sum};
+use crate::bodies::total_size;
 use crate::boundary::Background;
 use crate::expansion::Expansion;
 use crate::kernel::Pairs;
@@ -20,6 +21,8 @@ pub struct Bodies<const D: usize> {
     targets: Option<Sorted<D>>,
     /// What the strengths were multiplied by.
     pub scale: f64,
+    /// Σ|q| of all sources, scaled.
+    total_size: f64,
     /// What sums in a box get at last, of strengths as they are.
     pub background: Background,
     /// Σq² of each source cell, as [`Expansions`] has it, where other ranks have some of the bodies.
@@ -34,15 +37,16 @@ impl<const D: usize> Bodies<D> {
             sources: Sorted::new(sources, Some(strengths), scale, &plan.source_tree().order),
             targets: targets.map(|t| Sorted::new(t, None, 1.0, &plan.targets.order)),
             scale,
+            total_size: scale * total_size(strengths),
             background: Background::default(),
             squares: None,
         }
     }
 
-    /// The bodies of one rank's part of a tree, which are sources and targets.
-    pub fn of_part(sources: Sorted<D>, scale: f64, squares: Vec<f32>) -> Self {
+    /// The bodies of one rank's part of a tree, which are sources and targets. `total_size` is Σ|q| of all ranks, scaled.
+    pub fn of_part(sources: Sorted<D>, scale: f64, total_size: f64, squares: Vec<f32>) -> Self {
         let background = Background::default();
-        Bodies { sources, targets: None, scale, background, squares: Some(squares) }
+        Bodies { sources, targets: None, scale, total_size, background, squares: Some(squares) }
     }
 }
 
@@ -60,8 +64,12 @@ pub struct Expansions<'a, T, E, const D: usize> {
     pub bodies: [&'a Sorted<D>; 2],
     /// The sums, in the order of the targets' tree.
     pub sums: &'a [Sum<D>],
+    /// Whether the pairs of each target were summed in double precision, in the same order.
+    pub in_double: &'a [bool],
     /// What these get at last, of scaled strengths.
     pub background: Background,
+    /// Σ|q| of all sources, scaled.
+    pub total_size: f64,
     /// Σq² of each source cell, of scaled strengths; empty where all have one sign or where it is not wanted. None: the
     /// bodies tell.
     pub squares: Option<&'a [f32]>,
@@ -103,6 +111,7 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
     let far = plan.choice.order.is_some();
     let mut multipoles = vec![T::ZERO; if far { source_tree.len() * expansion.len() } else { 0 }];
     let mut locals = vec![T::ZERO; if far { target_tree.len() * expansion.len() } else { 0 }];
+    let mut in_double = vec![false; out.len()];
     let cancel = times.cancel().clone();
     let is_shared = |cell: usize| plan.geometry.shared.get(cell).is_some_and(|&shared| shared);
     for &stage in plan.schedule() {
@@ -124,11 +133,8 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
             Stage::M2P => far::m2p(expansion, plan, at, &multipoles, &mut out, &cancel),
             Stage::P2P => {
                 let near = Near { kernel, plan, bodies: [at, sorted], cancel: &cancel };
-                if plan.choice.precision == Precision::Mixed {
-                    near.p2p::<f32>(&mut out)
-                } else {
-                    near.p2p::<T>(&mut out)
-                }
+                let mixed = plan.choice.precision == Precision::Mixed;
+                in_double = if mixed { near.p2p::<f32>(&mut out) } else { near.p2p::<T>(&mut out) };
             }
             Stage::Spread | Stage::Fft | Stage::Gather => unreachable!("{} is a stage of a mesh", stage.name()),
             Stage::Tree
@@ -154,7 +160,9 @@ pub fn execute_sorted<T: Real, E: Expansion<T, D>, K: Pairs<D>, R, const D: usiz
         locals,
         bodies: [at, sorted],
         sums: &out,
+        in_double: &in_double,
         background: bodies.background.scaled(bodies.scale),
+        total_size: bodies.total_size,
         squares: bodies.squares.as_deref(),
     };
     let finished = finish(&executed, times);

@@ -22,6 +22,15 @@ pub enum Softening {
 }
 
 impl Softening {
+    /// ε of kernels that differ from 1/r at every distance, 0 of others: their derivatives of any order are about those of
+    /// 1/r at √(r² + ε²).
+    pub const fn core(self) -> f64 {
+        match self {
+            Softening::Plummer(e) | Softening::P1(e) => e,
+            Softening::None | Softening::Spline(_) | Softening::Yukawa(_) => 0.0,
+        }
+    }
+
     /// The same kernel, with a length of zero, or of screening without end, taken for none.
     pub fn simplified(self) -> Self {
         match self {

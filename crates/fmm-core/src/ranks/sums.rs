@@ -126,7 +126,7 @@ impl Planned {
                 sum_squares(tree, &sorted, shared, &mut squares);
             });
         }
-        let bodies = Bodies::of_part(sorted, scale, squares);
+        let bodies = Bodies::of_part(sorted, scale, scale * home.total_size(comm), squares);
         let traffic = Traffic {
             cells: part.received,
             cell_bytes: part.received * Part::CELL_BYTES,
@@ -168,7 +168,7 @@ impl Planned {
 
     /// The sums at the particles at home.
     pub fn execute(&self, comm: &dyn Comm, request: Request, times: &mut StageTimes) -> (Summed, Traffic) {
-        let Request { settings, choice, home, .. } = request;
+        let Request { settings, choice, .. } = request;
         let (plan, owned) = (&self.plan, &self.owned);
         let mut multipole_bytes = 0;
         let (sums, finished) = if choice.precision == Precision::F32 {
@@ -186,21 +186,16 @@ impl Planned {
                 rows.into_iter().map(|[p, x, y, z]| (p, [x, y, z])).unzip();
             let root = plan.targets.half(0);
             let rescale = self.bodies.scale * root * root;
-            let of_terms = error_model::epsilon_of_terms(choice.precision);
             // Ranks without particles have none either.
             let estimated = comm::sum(comm, finished.squared_errors.len() as u64) > 0;
             let (mut error, mut largest_term) = (vec![], vec![]);
             if estimated {
-                let per_potential = error_model::per_potential_of(settings.boundary, home.total_size(comm));
                 let squares: Vec<[f64; 2]> = owned.home(comm, order, &finished.squared_errors);
-                let of_target = |([squared, largest], potential): (&[f64; 2], &f64)| {
-                    let rounding = error_model::rounding(of_terms, per_potential, *potential);
-                    (error_model::with_rounding(*squared, rescale, rounding), largest.sqrt() / rescale)
-                };
-                (error, largest_term) = squares.iter().zip(&potential).map(of_target).unzip();
+                let of_target = |squares: &[f64; 2]| squares.map(|squared| squared.sqrt() / rescale).into();
+                (error, largest_term) = squares.iter().map(of_target).unzip();
             }
             let coincident_pairs = comm::sum(comm, plan.targets.coincident_pairs);
-            let epsilon = choice.precision.epsilon();
+            let epsilon = error_model::epsilon_of_terms(choice.precision);
             Summed { hessian: vec![], potential, field, error, largest_term, coincident_pairs, epsilon }
         });
         (summed, Traffic { multipole_bytes, ..self.traffic })

@@ -21,8 +21,11 @@ pub struct ErrorView {
     /// The sources from the centers of their leaves, and strengths; null where no pair is in single precision.
     /// `[sources]`
     pub near_bodies: ReadOnly<Float4>,
-    /// Σ|q| of leaves; null as these. `[source cells]`
+    /// Σ|q| of leaves; null where the rounding of pairs counts nothing. `[source cells]`
     pub sizes: ReadOnly<f32>,
+    /// The targets of a task of [`NearView`](super::NearView) whose pairs were in double precision all the same, a bit
+    /// each; null where no pair is. `[tasks][2]`
+    pub again: ReadOnly<u64>,
     /// Of the targets. `[leaf_count]`
     pub leaves: ReadOnly<u32>,
     /// In the order of their tree.
@@ -42,8 +45,8 @@ pub struct ErrorView {
     /// What multipoles lose at the octants of targets, in units of `class_unit`: the upper halves of two floats a number.
     /// `[classes][4]`
     pub by_class: ReadOnly<u32>,
-    /// What the rounding of multipoles loses at the centers of targets, in units of `of_rounding`. `[classes]`
-    pub rounded_by_class: ReadOnly<f32>,
+    /// The fourth power of 1/distance in half sides. `[classes]`
+    pub far_by_class: ReadOnly<f32>,
     /// Of the last degree. `[source cells + target cells]`
     pub norms: DevicePointer<f32>,
     /// What comes from pairs of cells. `[target cells][8]`
@@ -68,8 +71,14 @@ pub struct ErrorView {
     pub near: f64,
     /// The part of the largest octant that each counts at least.
     pub least: f64,
+    /// The square of the softening length of kernels that differ from 1/r at every distance; 0 of others.
+    pub core2: f64,
+    /// From this square of it on, in half sides of a cell, it counts.
+    pub core: f64,
     /// The square of the spacing of numbers next to 1.
     pub rounding: f64,
+    /// What is to be added to it where pairs were in single precision.
+    pub of_mixed: f64,
     /// What the square of a potential is multiplied by to be the least sum of the sizes of all terms of the
     /// field; 0 if unknown.
     pub per_potential: f64,

@@ -35,6 +35,8 @@ pub struct RunDirectory {
     /// The time of its last line.
     last_line: Option<f64>,
     writer: Writer,
+    /// The scenario of a run that is to take the place of an earlier one, whose files are still here.
+    replaces: Option<String>,
     /// Open for as long as the run may write here.
     _lock: File,
 }
@@ -139,8 +141,9 @@ fn lock(path: &Path) -> Result<File, Failure> {
 }
 
 impl RunDirectory {
-    /// Creates the directory, with the text of the scenario in it. One with files in it is refused unless `force`; then an earlier run's files are removed,
-    /// because its later snapshots would mix with the new ones.
+    /// Creates the directory, with the text of the scenario in it. One with files in it is refused unless `force`; then an
+    /// earlier run's files are removed, because its later snapshots would mix with the new ones, but not before there is
+    /// something to write: a run that cannot begin leaves them.
     ///
     /// # Errors
     /// 74 for a directory that is in use, or whose files cannot be written.
@@ -165,15 +168,26 @@ impl RunDirectory {
         if !names.is_empty() && !force {
             return Err(Failure::new(74, format!("{}: another nbody run has begun in this directory", path.display())));
         }
+        let mut directory = RunDirectory { replaces: Some(scenario.into()), ..RunDirectory::of(path, Some(id), lock) };
+        if names.is_empty() {
+            directory.begin()?;
+        }
+        Ok(directory)
+    }
+
+    /// Removes the files of an earlier run, if it was not done.
+    fn begin(&mut self) -> Result<(), Failure> {
+        let Some(scenario) = self.replaces.take() else { return Ok(()) };
+        let mut names = names(&self.path)?;
+        names.retain(|n| is_ours(n) || is_temporary(n));
         // Checkpoints first: an end in the middle leaves none that a run could go on from without its snapshots.
         names.sort_by_key(|n| !n.starts_with("checkpoint."));
         for name in names {
-            let file = path.join(name);
+            let file = self.path.join(name);
             fs::remove_file(&file).map_err(cannot("remove", &file))?;
         }
-        remove_figures(&path.join(plot::FOLDER))?;
-        atomic::replace(&path.join("scenario.toml"), scenario.as_bytes())?;
-        Ok(RunDirectory::of(path, Some(id), lock))
+        remove_figures(&self.path.join(plot::FOLDER))?;
+        self.write_given(&scenario)
     }
 
     /// Takes the directory of an earlier run, before its checkpoint is read: nobody else then changes it.
@@ -189,7 +203,17 @@ impl RunDirectory {
     fn of(path: PathBuf, id: Option<RunId>, lock: File) -> Self {
         let (series, checkpoints) = (Series::new(path.join(INDEX)).of_run(id), Checkpoints::new(&path));
         let writer = Writer::default();
-        RunDirectory { path, id, series, checkpoints, diagnostics: None, last_line: None, writer, _lock: lock }
+        RunDirectory {
+            path,
+            id,
+            series,
+            checkpoints,
+            diagnostics: None,
+            last_line: None,
+            writer,
+            replaces: None,
+            _lock: lock,
+        }
     }
 
     /// Brings the directory back to the state at `latest`. Later files are written again, and files
@@ -258,7 +282,8 @@ impl RunDirectory {
     ///
     /// # Errors
     /// 74 where it cannot be written.
-    pub fn write_index(&self) -> Result<(), Failure> {
+    pub fn write_index(&mut self) -> Result<(), Failure> {
+        self.begin()?;
         Ok(self.series.write()?)
     }
 
@@ -267,6 +292,7 @@ impl RunDirectory {
     /// # Errors
     /// 74 where it cannot be written.
     pub fn list(&mut self, name: &str, time: f64) -> Result<(), Failure> {
+        self.begin()?;
         Ok(self.series.add(name, time)?)
     }
 
@@ -281,7 +307,8 @@ impl RunDirectory {
     }
 
     /// Writes `scenario.resolved.toml`.
-    pub fn write_resolved(&self, text: &str) -> Result<(), Failure> {
+    pub fn write_resolved(&mut self, text: &str) -> Result<(), Failure> {
+        self.begin()?;
         let id = self.id.map_or(String::new(), RunId::comment);
         Ok(atomic::replace(&self.path.join("scenario.resolved.toml"), format!("{id}{text}").as_bytes())?)
     }
@@ -291,6 +318,7 @@ impl RunDirectory {
     /// # Errors
     /// Those of [`Writer::begin`].
     pub fn snapshot(&mut self, of: (u64, f64), taking: Taking, layout: &Layout) -> Result<(), Failure> {
+        self.begin()?;
         let (name, run) = (self.next_snapshot(), self.id);
         let taking: Taking = Box::new(move || Ok(Snapshot { run, ..taking()? }));
         self.writer.begin(&self.path, name, of, taking, layout)
@@ -302,6 +330,7 @@ impl RunDirectory {
     /// # Errors
     /// 74 where it cannot be written, 70 for values that are not finite.
     pub fn snapshot_of(&mut self, about: Snapshot, rows: &dyn Rows, layout: &Layout) -> Result<Written, Failure> {
+        self.begin()?;
         let (name, about) = (self.next_snapshot(), Snapshot { run: self.id, ..about });
         let bytes = snapshot::write_rows(&self.path.join(&name), &about, rows, layout)?;
         self.series.add(&name, about.time)?;
@@ -328,6 +357,7 @@ impl RunDirectory {
     /// Writes the state, from which a run can go on, over the older of two checkpoints. Returns the
     /// path. Snapshots must be settled, since the checkpoint counts them as written.
     pub fn checkpoint<S: Stored>(&mut self, mut state: Checkpoint<S>) -> Result<PathBuf, Failure> {
+        self.begin()?;
         state.run = self.id;
         // What the checkpoint takes for written must be on the disk before it.
         if let Some(file) = &self.diagnostics {
@@ -350,6 +380,7 @@ impl RunDirectory {
     /// # Errors
     /// 74 where it cannot be written.
     pub fn diagnostics(&mut self, columns: &str, (step, time): (u64, f64), cells: &[String]) -> Result<(), Failure> {
+        self.begin()?;
         let path = self.path.join(DIAGNOSTICS);
         let (file, header) = match &mut self.diagnostics {
             Some(file) => (file, String::new()),
@@ -379,6 +410,7 @@ impl RunDirectory {
 
     /// Writes `run.json` and `timings.json`.
     pub fn finish(&mut self, run: &Value, timings: &Value) -> Result<(), Failure> {
+        self.begin()?;
         for (name, value) in [("run.json", run), ("timings.json", timings)] {
             let mut value = value.clone();
             if let Some(id) = self.id {

@@ -121,7 +121,7 @@ fn advance(run: &mut impl Evolve, stop: &Stop) -> Result<Ending, Failure> {
     // What a run begins with is on the disk before its long part.
     run.course_mut().wait()?;
     let resolved = run.resolved();
-    let course = run.course();
+    let course = run.course_mut();
     course.directory.write_resolved(&resolved)?;
     course.progress.note(&resolved);
     let steps = course.plan.steps;

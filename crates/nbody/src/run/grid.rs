@@ -93,8 +93,6 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
     let wall = Wall::from(begun);
     let id = identity::of_grid(&scenario.resolved(), &field);
     let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force, id)?;
-    directory.write_resolved(&scenario.resolved())?;
-    directory.write_index()?;
     let events = Events::new(options.json);
     let mut times = StageTimes::default();
     let mut facts = about(&grid);
@@ -108,13 +106,14 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
     let mut solver = who(pairs(&field))?;
     let solution = solver.solve(&grid, &field, &mut times).map_err(refuse)?;
     let place = solver.device();
-    if let GridDevice::Hybrid(_) = place {
-        // The split was chosen from measured speeds. It is written so that a repeated run has the
-        // same one.
-        let split = Some(solution.work.split);
-        let chosen = GridScenario { solver: Solver { split, ..scenario.solver }, ..scenario.clone() };
-        directory.write_resolved(&chosen.resolved())?;
-    }
+    let split = match place {
+        // It was chosen from measured speeds, and is written so that a repeated run has the same one.
+        GridDevice::Hybrid(_) => Some(solution.work.split),
+        _ => scenario.solver.split,
+    };
+    let chosen = GridScenario { solver: Solver { split, ..scenario.solver }, ..scenario.clone() };
+    directory.write_resolved(&chosen.resolved())?;
+    directory.write_index()?;
     let errors =
         scenario.rings().map(|rings| Errors::of(&grid, &field, &solution, (&Rings(rings), scenario.component)));
     let fields = [&field[..], &solution.psi, &solution.velocity];

@@ -2,6 +2,8 @@
 //!
 //! None of them is certain to be a mistake, so the exit code stays 0 unless `--strict` asks for 1.
 
+use std::f64::consts::PI;
+
 use crate::diagnostics::Diagnostics;
 use crate::messages::{number, short};
 use crate::scenario::{Law, Scenario};
@@ -32,12 +34,13 @@ impl Energies {
         Energies { kinetic: (now.kinetic - whole).max(0.0), potential: now.potential }
     }
 
-    /// |E − E₀| relative to |E₀|, or to a tenth of T₀ + |W₀| where these nearly cancel.
-    fn error(self, first: Energies) -> f64 {
+    /// |E − E₀| relative to |E₀|, to a tenth of T₀ + |W₀| where these nearly cancel, or to `least`; 0 where there is
+    /// nothing to compare with.
+    fn error(self, first: Energies, least: f64) -> f64 {
         let total = |e: Energies| e.kinetic + e.potential;
-        let scale = total(first).abs().max(0.1 * (first.kinetic + first.potential.abs()));
+        let scale = total(first).abs().max(0.1 * (first.kinetic + first.potential.abs())).max(least);
         let error = (total(self) - total(first)).abs();
-        if error == 0.0 { 0.0 } else { error / scale }
+        if scale == 0.0 { 0.0 } else { error / scale }
     }
 }
 
@@ -58,6 +61,8 @@ const KEPT: [&str; 8] = [
 pub struct Sense {
     /// The total mass.
     mass: f64,
+    /// Σ|Γ| or Σ m.
+    size: f64,
     /// Energies at the first look.
     first: Option<Energies>,
     /// Error of the energy at the last look.
@@ -72,9 +77,20 @@ pub struct Sense {
 }
 
 impl Sense {
-    /// Nothing shown yet, of particles with this total mass.
-    pub fn new(mass: f64) -> Self {
-        Sense { mass, ..Sense::default() }
+    /// Nothing shown yet, of particles with these masses or circulations.
+    pub fn new(masses: &[f64]) -> Self {
+        let (mass, size) = (masses.iter().sum(), masses.iter().map(|m| m.abs()).sum());
+        Sense { mass, size, ..Sense::default() }
+    }
+
+    /// The least energy that an error of the energy is relative to. In the plane the zero of potentials means nothing:
+    /// there it is what W changes by when all distances grow by e, Clausius' virial or (Σ|Γ|)²/4π, in space nothing.
+    fn least_energy(&self, scenario: &Scenario, now: &Diagnostics) -> f64 {
+        match scenario.plane {
+            None => 0.0,
+            Some(_) if scenario.law == Law::Vortex => self.size * self.size / (4.0 * PI),
+            Some(_) => now.clausius.abs(),
+        }
     }
 
     /// What a checkpoint keeps, so that a resumed run ends as an unbroken one.
@@ -109,7 +125,7 @@ impl Sense {
             let error = match scenario.viscosity > 0.0 {
                 // Viscosity takes energy from vortices in space, and gives none; in the plane energies are of pairs of blobs.
                 true if scenario.plane.is_some() || energies.kinetic <= first.kinetic => 0.0,
-                _ => energies.error(first),
+                _ => energies.error(first, self.least_energy(scenario, now)),
             };
             if error > ENERGY && error > 10.0 * self.energy && !self.energy_reported {
                 self.energy_reported = true;
@@ -220,7 +236,7 @@ mod tests {
         // A cluster of mass 2 that moves at 10: T = 0.25 + 100.
         let (s, moving) =
             (scenario(""), |kinetic: f64| Diagnostics { momentum: [20.0, 0.0, 0.0], ..energies(kinetic, -0.5) });
-        let mut sense = Sense::new(2.0);
+        let mut sense = Sense::new(&[2.0]);
         assert!(sense.look(&s, &moving(100.25)).is_empty() && sense.end(&s, 10).is_empty());
         // 300 % of −0.25, and a part in a hundred of the energy in this frame.
         let text = sense.look(&s, &moving(101.0)).concat();
@@ -230,10 +246,10 @@ mod tests {
     #[test]
     fn a_resumed_run_remembers() {
         let (s, first) = (scenario(""), energies(0.25, -0.5));
-        let mut sense = Sense::new(1.0);
+        let mut sense = Sense::new(&[1.0]);
         sense.look(&s, &first);
         sense.look(&s, &energies(1.0, -0.5));
-        let mut resumed = Sense::new(1.0);
+        let mut resumed = Sense::new(&[1.0]);
         resumed.recall(&sense.numbers());
         assert_eq!(resumed.end(&s, 10), sense.end(&s, 10));
         assert!(resumed.end(&s, 10).concat().contains("300.0 %") && resumed.look(&s, &energies(2.0, -0.5)).is_empty());

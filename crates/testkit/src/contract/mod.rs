@@ -185,6 +185,7 @@ macro_rules! contract {
             bodies_around_molecules_keep_their_tolerance
             bodies_among_molecules_in_a_box_keep_their_tolerance
             the_rounding_of_neutral_sets_is_estimated
+            pairs_in_double_precision_are_not_counted_as_rounded
             light_bodies_next_to_a_slab_keep_their_tolerance
             the_fmm_keeps_every_tolerance_with_pairs_in_single_precision
             targets_of_close_pairs_are_summed_in_double_precision

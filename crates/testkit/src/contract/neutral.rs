@@ -27,6 +27,32 @@ pub fn the_rounding_of_neutral_sets_is_estimated(place: &impl Place) {
     }
 }
 
+/// In small molecules all pairs are too close for single precision and are summed in double. If their rounding counted,
+/// it would be nearly all of what is estimated, and next to nothing would be left for the charges elsewhere.
+pub fn pairs_in_double_precision_are_not_counted_as_rounded(place: &impl Place) {
+    let molecules = uniform(150, 7).into_iter().flat_map(|center| {
+        let corner = move |k: usize| {
+            let x = std::array::from_fn(|d| 0.3 * center[d] + if k >> d & 1 == 1 { 1e-3 } else { 0.0 });
+            (x, if k.count_ones() % 2 == 0 { 1.0 } else { -1.0 })
+        };
+        (0..8).map(corner)
+    });
+    let elsewhere = uniform(2000, 8).into_iter().enumerate();
+    let elsewhere = elsewhere.map(|(i, x)| (x.map(|c| 0.5 + 0.5 * c), if i % 2 == 0 { 1e-3 } else { -1e-3 }));
+    let (points, q): (Vec<[f64; 3]>, Vec<f64>) = molecules.chain(elsewhere).unzip();
+    let exact = direct_field(Softening::None, &points, &q, &points);
+    let (tolerance, precision) = (2e-6, Precision::Mixed);
+    let settings = Settings { method: Method::Fmm, precision, tolerance, errors: true, ..Settings::default() };
+    let sum = place.evaluate(&settings, &points, &q, None).unwrap();
+    assert_eq!(sum.choice.precision, precision, "{:?}", sum.choice);
+    for part in [0..1200, 1200..points.len()] {
+        let norm = |square: &dyn Fn(usize) -> f64| part.clone().map(square).sum::<f64>().sqrt();
+        let off = |i: usize| (0..3).map(|d| (sum.field[i][d] - exact[i].0[d]).powi(2)).sum::<f64>();
+        let ratio = norm(&|i| sum.error[i].powi(2)) / norm(&off);
+        assert!((0.1..10.0).contains(&ratio), "errors of {part:?} are estimated {ratio} times theirs");
+    }
+}
+
 /// A body next to a slab feels less than a thousandth of what ions feel, and the guard's own sums are to be exact enough
 /// there.
 pub fn light_bodies_next_to_a_slab_keep_their_tolerance(place: &impl Place) {

@@ -58,7 +58,7 @@ impl<'a> ParticleRun<'a> {
     ) -> Result<Self, Failure> {
         let Start { scenario, initial, directory, checkpoint } = start;
         let wall = Wall::from(begun);
-        let (particles, mass) = (initial.len(), initial.mass.iter().sum());
+        let (particles, sense) = (initial.len(), Sense::new(&initial.mass));
         let note = &mut notes(options.quiet || options.json);
         let mut motion = match ranks {
             None => Motion::new(&scenario, None, initial, note)?,
@@ -77,7 +77,7 @@ impl<'a> ParticleRun<'a> {
             measured: false,
             worst: 0.0,
             verified: Verified::default(),
-            sense: Sense::new(mass),
+            sense,
             scenario,
         };
         if let Some(checkpoint) = state {
