@@ -88,10 +88,8 @@ struct InDouble {
 
   __device__ bool operator()(const ErrorView &v, uint32_t leaf, unsigned count, unsigned body) {
     for (; body >= end; task++) {
-      // The tasks of `near_tasks`.
-      const uint64_t parts = (count + MOST_TARGETS - 1) / MOST_TARGETS;
       begin = end;
-      end = uint64_t(count) * (task + 1) / parts;
+      end = task_begin(count, task + 1);
       const size_t place = task_place(v.targets, leaf, task);
       low = v.again[2 * place];
       high = v.again[2 * place + 1];

@@ -18,9 +18,13 @@ __device__ inline bool in_share(const TreeView &tree, uint32_t cell) {
   return tree.bodies[2 * size_t(cell)] < tree.share[1] && tree.bodies[2 * size_t(cell) + 1] > tree.share[0];
 }
 
-// Targets of a task of direct sums by lists, at most, and the place of a leaf's k-th task: the first has the number of
-// the leaf, others are where no other leaf's bodies lead to.
+// Targets of a task of direct sums by lists, at most; how many tasks so many targets of a leaf are, and where the k-th
+// begins.
 constexpr unsigned MOST_TARGETS = 128;
+__device__ inline unsigned task_count(unsigned targets) { return (targets + MOST_TARGETS - 1) / MOST_TARGETS; }
+__device__ inline unsigned task_begin(unsigned targets, unsigned k) { return uint64_t(targets) * k / task_count(targets); }
+
+// The place of a leaf's k-th task: the first has the number of the leaf, others are where no other leaf's bodies lead to.
 __device__ inline size_t task_place(const TreeView &tree, uint32_t leaf, unsigned k) {
   return k == 0 ? leaf : size_t(tree.cells) + tree.bodies[2 * size_t(leaf)] / MOST_TARGETS + k - 1;
 }

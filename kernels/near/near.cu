@@ -7,12 +7,11 @@ __global__ void __launch_bounds__(TILE) near_tasks(NearView v) {
   const size_t cell = size_t(blockIdx.x) * TILE + threadIdx.x;
   if (cell >= v.targets.cells || !is_leaf(v.targets, cell) || !in_share(v.targets, cell)) return;
   const uint32_t begin = v.targets.bodies[2 * cell], end = v.targets.bodies[2 * cell + 1];
-  const uint64_t parts = (end - begin + MOST_TARGETS - 1) / MOST_TARGETS;
-  for (uint64_t k = 0; k < parts; k++) {
+  for (unsigned k = 0; k < task_count(end - begin); k++) {
     uint32_t *task = v.tasks + 3 * task_place(v.targets, cell, k);
     task[0] = cell;
-    task[1] = begin + (end - begin) * k / parts;
-    task[2] = begin + (end - begin) * (k + 1) / parts;
+    task[1] = begin + task_begin(end - begin, k);
+    task[2] = begin + task_begin(end - begin, k + 1);
   }
 }
 

@@ -103,7 +103,7 @@ pub fn of_classes(classes: Classes<3>, p: usize) -> (Vec<[f32; 8]>, f64) {
 
 /// The fourth power of 1/distance between cells, in half sides, for each class of offsets. That is what the rounding of a
 /// multipole of both signs loses at the center of a target cell: squared, in units of ε² Σq².
-pub fn of_rounding(classes: Classes<3>) -> Vec<f32> {
+pub fn far_of_classes(classes: Classes<3>) -> Vec<f32> {
     let aspect = classes.aspect();
     let of_class = |c: u32| {
         let offset = classes.offset(c);
@@ -210,7 +210,7 @@ pub fn of_mixed(precision: Precision) -> f64 {
     if precision == Precision::Mixed { Precision::Mixed.epsilon().powi(2) } else { 0.0 }
 }
 
-/// ε² of [`of_rounding`], or 0 where multipoles lose next to nothing by rounding: those of one sign, which do not
+/// ε² of [`far_of_classes`], or 0 where multipoles lose next to nothing by rounding: those of one sign, which do not
 /// cancel, and in double precision.
 pub fn rounding_of_multipoles(precision: Precision, mixed: bool) -> f64 {
     if mixed && precision == Precision::F32 { Precision::F32.epsilon().powi(2) } else { 0.0 }

@@ -4,8 +4,8 @@
 use cust::memory::DevicePointer;
 use fmm_core::boundary::Background;
 use fmm_core::error_model::{
-    CORE, DOUBTED, LARGEST, LEAST, LOCAL, LOOKED_AT, NEAR, OF_PAIRS, epsilon_of_terms, least_of_random, of_classes,
-    of_mixed, of_rounding, rounding_of_multipoles, rounds_pairs,
+    CORE, DOUBTED, LARGEST, LEAST, LOCAL, LOOKED_AT, NEAR, OF_PAIRS, epsilon_of_terms, far_of_classes, least_of_random,
+    of_classes, of_mixed, rounding_of_multipoles, rounds_pairs,
 };
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::{EVEN, FLOOR, ROUNDS};
@@ -307,7 +307,7 @@ impl ErrorField {
             let upper = |x: f32| (x.to_bits() + 0x8000) >> 16;
             let twos = by_class.as_flattened().as_chunks::<2>().0.iter().map(|&[a, b]| upper(a) | upper(b) << 16);
             self.by_class.upload(&twos.collect::<Vec<_>>())?;
-            self.far_by_class.upload(&of_rounding(classes))?;
+            self.far_by_class.upload(&far_of_classes(classes))?;
             self.class_unit = unit;
             // The queue does not wait for copies.
             gpu.settle()?;

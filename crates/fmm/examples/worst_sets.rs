@@ -65,8 +65,8 @@ impl Set {
         self.targets = Some((0..count).map(|_| place(rng)).collect());
     }
 
-    /// What a tolerance bounds of a sum over it, and what was chosen.
-    fn sum(&self, solver: &mut Solver, settings: &Settings) -> Option<(f64, Choice)> {
+    /// The largest error over the tolerance of a sum over it, and what was chosen.
+    fn ratio(&self, solver: &mut Solver, settings: &Settings) -> Option<(f64, Choice)> {
         let boundary = self.side.map_or(Boundary::Open, |side| Boundary::Periodic(PeriodicBox::cube(side)));
         let settings = Settings { boundary, ..settings.clone() };
         let sample = self.targets.as_ref().unwrap_or(&self.points).len();
@@ -75,7 +75,8 @@ impl Set {
         let points = Bodies { targets: self.targets.as_deref(), ..Bodies::in_space(&self.points, &columns) };
         let sum = solver.evaluate(&problem, &points).ok()?;
         let errors = sum.errors?;
-        Some((errors.rms.max(errors.l2).max(errors.potential.unwrap_or(0.0)), sum.choice))
+        let error = errors.rms.max(errors.l2).max(errors.potential.unwrap_or(0.0));
+        Some((error / problem.settings.tolerance, sum.choice))
     }
 }
 
@@ -168,12 +169,6 @@ fn start(family: usize, n: usize, rng: &mut StdRng) -> Set {
     }
 }
 
-/// The largest error over the tolerance, and what was chosen.
-fn ratio(solver: &mut Solver, set: &Set, settings: &Settings) -> Option<(f64, Choice)> {
-    let (error, choice) = set.sum(solver, settings)?;
-    Some((error / settings.tolerance, choice))
-}
-
 /// What is asked for, with the least and the most digits: double precision, any, single, and both at once.
 const ARITHMETIC: [(Precision, [f64; 2]); 4] = [
     (Precision::F64, [2.0, 10.0]),
@@ -214,7 +209,7 @@ fn main() {
         let (precision, [least, most_digits]) = ARITHMETIC[rng.random_range(0..ARITHMETIC.len())];
         let tolerance = 10f64.powf(-least - (most_digits - least) * rng.random::<f64>());
         let settings = Settings { method, precision, tolerance, ..Settings::default() };
-        let Some((mut best, mut choice)) = ratio(&mut solver, &set, &settings) else { continue };
+        let Some((mut best, mut choice)) = set.ratio(&mut solver, &settings) else { continue };
         ratios.push(best);
         let steps = if best > 0.5 { 12 } else { 2 };
         for _ in 0..steps {
@@ -232,7 +227,7 @@ fn main() {
             if Instant::now() > end {
                 break;
             }
-            if let Some((now, with)) = ratio(&mut solver, &changed, &settings) {
+            if let Some((now, with)) = changed.ratio(&mut solver, &settings) {
                 ratios.push(now);
                 if now > best {
                     (best, choice, set) = (now, with, changed);

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::faults::{full, missing};
+use crate::common::faults::{data, full, missing};
 use crate::common::{Folder, code, random, told};
 use nbody::files::snapshot::{self, Field, Float, Layout, Snapshot};
 use nbody::files::{FileError, checkpoint, series::Series};
@@ -341,6 +341,20 @@ fn devices_and_pipes_in_a_run_directory_are_refused() {
         }
         fs::rename(&kept, &path).unwrap();
     }
+}
+
+/// A run that cannot begin takes no other's place.
+#[test]
+fn a_run_that_cannot_begin_leaves_the_earlier_one() {
+    let far = "[[particles]]\nmodel = \"file\"\npath = \"far.csv\"\n[time]\ndt = 0.01\nend = 0.1\n";
+    let table = "x,y,z,mass\n1e120,0,0,1\n0,0,0,1\n";
+    let folder = Folder::with(&[("case.toml", SMALL), ("far.toml", far), ("far.csv", table)]);
+    folder.done(&["case.toml", "--out", "a", "-q"]);
+    let before = data(&folder.path("a"));
+    let output = folder.run(&["far.toml", "--out", "a", "-q", "--force"]);
+    assert_eq!(code(&output), 65, "{}", told(&output));
+    assert!(data(&folder.path("a")) == before, "files of the earlier run");
+    folder.done(&["case.toml", "--out", "a", "-q", "--force"]);
 }
 
 /// `--force` and `plot` keep to the run directory: behind a link are files of somebody else.

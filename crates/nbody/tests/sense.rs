@@ -53,12 +53,14 @@ fn strict_remembers_across_a_resume() {
 #[test]
 fn energies_that_are_nothing_in_the_plane_are_no_measure() {
     for law in ["vortex", "gravity"] {
-        let folder = Folder::new(&format!(
+        let scenario = format!(
             "[run]\ndimensions = 2\n[force]\nlaw = \"{law}\"\n[[particles]]\nmodel = \"file\"\npath = \"pair.csv\"\n\
              [time]\ndt = 0.01\nend = 0.3\n[output]\ndiagnostics_every = 0.01\n"
-        ));
+        );
         // The logarithm of their distance is 0.
-        folder.write("pair.csv", "x,y,vx,vy,mass\n0,0,0,0,1\n1,0,0,0,1\n");
+        let strength = if law == "vortex" { "circulation" } else { "mass" };
+        let table = format!("x,y,{strength}\n0,0,1\n1,0,1\n");
+        let folder = Folder::with(&[("case.toml", &scenario), ("pair.csv", &table)]);
         let out = folder.case(&["--strict", "-q", "--out", "out"]);
         assert_eq!((code(&out), stderr(&out).as_str()), (0, ""), "{law}");
         assert!(folder.path("out/checkpoint.1.hdf").exists(), "{law}");

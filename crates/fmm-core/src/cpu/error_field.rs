@@ -15,8 +15,8 @@ use super::schedule::Expansions;
 use super::sorted::{Sum, by_leaf};
 use crate::Settings;
 use crate::error_model::{
-    CORE, DOUBTED, Interpolated, LOCAL, LOOKED_AT, NEAR, Octants, centers, epsilon_of_terms, fall, largest_term,
-    least_of_random, of_classes, of_mixed, of_pairs, of_rounding, per_potential, power, rounding_of_multipoles,
+    CORE, DOUBTED, Interpolated, LOCAL, LOOKED_AT, NEAR, Octants, centers, epsilon_of_terms, fall, far_of_classes,
+    largest_term, least_of_random, of_classes, of_mixed, of_pairs, per_potential, power, rounding_of_multipoles,
     rounding_of_terms, rounds_pairs, softened, square,
 };
 use crate::expansion::{Expansion, LastDegree};
@@ -24,10 +24,10 @@ use crate::lists::Pair;
 use crate::math::{CollectVec, Real};
 
 impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
-    /// The estimated square of the error of the field at each target, by truncation and, where vectors are small next to
-    /// their terms, by rounding, in the order of the tree, and where it is
-    /// [doubted](DOUBTED) that of the largest term of its leaf, or else 0; both with the strengths of the expansions
-    /// and half the side of the root for a unit of length. Empty if no expansion was used.
+    /// The estimated square of the error of the field at each target, in the order of the tree: by truncation and, where
+    /// vectors are small next to their terms, by rounding. Where it is [doubted](DOUBTED) also that of the largest term of
+    /// its leaf, or else 0. Both with the strengths of the expansions and half the side of the root for a unit of length.
+    /// Empty if no expansion was used.
     pub fn squared_errors(&self, settings: &Settings) -> Vec<[f64; 2]> {
         let (Some(p), Some(family)) = (self.plan.choice.order, self.plan.choice.expansion) else { return vec![] };
         let last = LastDegree::new(family, p);
@@ -41,7 +41,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         let ((by_class, class_unit), corners) = (of_classes(classes, p), centers(aspect));
         let rounding = rounding_of_multipoles(self.plan.choice.precision, !squares.is_empty());
         let core = settings.softening.core();
-        let far_by_class = if rounding > 0.0 || core > 0.0 { of_rounding(classes) } else { vec![] };
+        let far_by_class = if rounding > 0.0 || core > 0.0 { far_of_classes(classes) } else { vec![] };
         let levels = targets.level_of();
         let root = targets.half(0);
         let unit = |level: usize| power(root / targets.half(level), 4);
@@ -142,7 +142,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 (0..8).for_each(|o| of_near[o] += strength * lost[o]);
             }
             let own = LOCAL * f64::from(of_local[leaf]) * unit(level);
-            let (between, of_near) = (Interpolated::new(&octants), Interpolated::new(&of_near));
+            let (between, of_near) = (Interpolated::new(&octants), rounded.then(|| Interpolated::new(&of_near)));
             let (scale, to_cube) = (1.0 / half, aspect.map(|a| 1.0 / a));
             for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {
                 let x = self.bodies[0].position(i);
@@ -153,7 +153,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 out[0] += rounding_of_terms(epsilon, per_potential, potential * root).powi(2);
                 let field = square(&self.background.added(field, &x)) * to_root;
                 if !self.in_double[i - owned] {
-                    out[0] += of_mixed * field + if rounded { of_near.at(in_cube) } else { 0.0 };
+                    out[0] += of_mixed * field + of_near.as_ref().map_or(0.0, |of_near| of_near.at(in_cube));
                 }
                 if out[0] > doubted * field {
                     let nearby = self.sources_next_to(leaf, i, &source_levels);

@@ -140,6 +140,13 @@ fn lock(path: &Path) -> Result<File, Failure> {
     }
 }
 
+/// The names of what a run has written.
+fn written(path: &Path) -> Result<Vec<String>, Failure> {
+    let mut names = names(path)?;
+    names.retain(|n| is_ours(n) || is_temporary(n));
+    Ok(names)
+}
+
 impl RunDirectory {
     /// Creates the directory, with the text of the scenario in it. One with files in it is refused unless `force`; then an
     /// earlier run's files are removed, because its later snapshots would mix with the new ones, but not before there is
@@ -163,13 +170,12 @@ impl RunDirectory {
         }
         let lock = lock(&path)?;
         // The process that held the lock until now may have changed them.
-        let mut names = super::names::names(&path)?;
-        names.retain(|n| is_ours(n) || is_temporary(n));
-        if !names.is_empty() && !force {
+        let fresh = written(&path)?.is_empty();
+        if !fresh && !force {
             return Err(Failure::new(74, format!("{}: another nbody run has begun in this directory", path.display())));
         }
         let mut directory = RunDirectory { replaces: Some(scenario.into()), ..RunDirectory::of(path, Some(id), lock) };
-        if names.is_empty() {
+        if fresh {
             directory.begin()?;
         }
         Ok(directory)
@@ -178,8 +184,7 @@ impl RunDirectory {
     /// Removes the files of an earlier run, if it was not done.
     fn begin(&mut self) -> Result<(), Failure> {
         let Some(scenario) = self.replaces.take() else { return Ok(()) };
-        let mut names = names(&self.path)?;
-        names.retain(|n| is_ours(n) || is_temporary(n));
+        let mut names = written(&self.path)?;
         // Checkpoints first: an end in the middle leaves none that a run could go on from without its snapshots.
         names.sort_by_key(|n| !n.starts_with("checkpoint."));
         for name in names {
