@@ -119,6 +119,7 @@ __device__ inline float of_pairs(const ErrorView &v, uint32_t leaf, double half,
   const unsigned o = threadIdx.x % 8, group = 0xffu << (threadIdx.x % 32 & 24);
   float at[3], sum = 0;
   for (unsigned d = 0; d < 3; d++) at[d] = float(0.5 * side_of(o, d) * v.aspect[d]);
+  const float core2 = float(v.core2 / (half * half));
   for (uint64_t first = begin; first < end; first += 8) {
     float x[3] = {}, least = 1, size = 0;
     if (first + o < end) {
@@ -142,7 +143,7 @@ __device__ inline float of_pairs(const ErrorView &v, uint32_t leaf, double half,
         const float away = __shfl_sync(group, x[d], k, 8) - at[d];
         r2 = fmaf(away, away, r2);
       }
-      const float term = __shfl_sync(group, size, k, 8) / fmaxf(r2, __shfl_sync(group, least, k, 8));
+      const float term = __shfl_sync(group, size, k, 8) / (fmaxf(r2, __shfl_sync(group, least, k, 8)) + core2);
       sum = fmaf(term, term, sum);
     }
   }
@@ -200,7 +201,10 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
     if (v.of_rounding > 0) {
 #pragma unroll
       for (unsigned a = 0; a < AHEAD; a++)
-        if (k + 32 * a < count) rounded = fmaf(v.strength_squares[pair[a].x], v.far_by_class[pair[a].y], rounded);
+        if (k + 32 * a < count) {
+          const float far = v.far_by_class[pair[a].y], part = 1 / fmaf(core2, sqrtf(far), 1.0f);
+          rounded = fmaf(v.strength_squares[pair[a].x], far * (part * part), rounded);
+        }
     }
     if (core2 > float(v.core)) {
 #pragma unroll
@@ -289,9 +293,10 @@ __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
     }
     near = away < v.near * half * (v.near * half);
     const double unit = power(v.root * scale, 4);
-    const double lost = v.norms[source] * unit * fall(from[0], from[1], from[2], v.core2 * scale * scale, p);
+    const double core2 = v.core2 * scale * scale;
+    const double lost = v.norms[source] * unit * fall(from[0], from[1], from[2], core2, p);
     if (v.of_rounding == 0) return lost;
-    const double r2 = from[0] * from[0] + from[1] * from[1] + from[2] * from[2];
+    const double r2 = from[0] * from[0] + from[1] * from[1] + from[2] * from[2] + core2;
     return lost + v.of_rounding * unit * v.strength_squares[source] / (r2 * r2);
   };
   const uint64_t begin_pair = there && v.has_m2p ? v.m2p.start[leaf] : 0;

@@ -120,9 +120,9 @@ pub fn fall(at: [f64; 3], core2: f64, p: usize) -> f64 {
     power(1.0 / (square(&at) + core2), p + 3)
 }
 
-/// The part of that without softening, `far` being the fourth power of 1/distance.
-pub fn softened(far: f32, core2: f64, p: usize) -> f64 {
-    power(1.0 / (1.0 + core2 * f64::from(far).sqrt()), p + 3)
+/// What softening leaves of a power of 1/distance², `far` being the second of these.
+pub fn softened(far: f32, core2: f64, exponent: usize) -> f64 {
+    power(1.0 / (1.0 + core2 * f64::from(far).sqrt()), exponent)
 }
 
 /// From this square of the softening length on, in half sides of a cell, [`softened`] counts.
@@ -223,12 +223,12 @@ pub fn rounds_pairs(precision: Precision, tolerance: f64, mixed: bool) -> bool {
 
 /// The squares of what the rounding of pairs with bodies of a cell to single precision loses of the field at the
 /// octants of a target cell, in units of Σ|q| of the source cell over the square of its half side. The offsets of the
-/// lower and of the upper octants from its center are in these half sides, axis by axis. Where signs cancel neither
-/// fields nor potentials know of these terms.
-pub fn of_pairs(from: [[f64; 2]; 3]) -> Octants {
+/// lower and of the upper octants from its center are in these half sides, axis by axis, as is the softening length,
+/// whose square is `core2`. Where signs cancel neither fields nor potentials know of these terms.
+pub fn of_pairs(from: [[f64; 2]; 3], core2: f64) -> Octants {
     let [x, y, z] = from.map(|sides| sides.map(|x| x * x));
     std::array::from_fn(|o| {
-        let r2 = larger(x[o & 1] + y[o >> 1 & 1] + z[o >> 2], 1.0);
+        let r2 = larger(x[o & 1] + y[o >> 1 & 1] + z[o >> 2], 1.0) + core2;
         OF_PAIRS / (r2 * r2)
     })
 }

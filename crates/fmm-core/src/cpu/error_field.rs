@@ -55,7 +55,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let mut add = |pair: &Pair, sum: usize| {
                     let (mut norm, lost) = (of_multipole[pair.source as usize], &by_class[pair.class as usize]);
                     if core2 > CORE {
-                        norm *= softened(far_by_class[pair.class as usize], core2, p) as f32;
+                        norm *= softened(far_by_class[pair.class as usize], core2, p + 3) as f32;
                     }
                     (0..8).for_each(|o| sums[sum][o] += norm * lost[o]);
                 };
@@ -66,7 +66,11 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                     add(b, 1);
                 }
                 last.iter().for_each(|pair| add(pair, 0));
-                let of_pair = |pair: &Pair| squares[pair.source as usize] * far_by_class[pair.class as usize];
+                let of_pair = |pair: &Pair| {
+                    let far = far_by_class[pair.class as usize];
+                    let part = if core2 > CORE { softened(far, core2, 2) as f32 } else { 1.0 };
+                    squares[pair.source as usize] * far * part
+                };
                 let rounded = if rounding > 0.0 { row.iter().map(of_pair).sum::<f32>() } else { 0.0 };
                 let (unit, rounded) = (unit(levels[cell] as usize), rounding * f64::from(rounded));
                 std::array::from_fn(|o| (class_unit * f64::from(sums[0][o] + sums[1][o]) + rounded) * unit)
@@ -119,9 +123,10 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let unit = power(root * scale, 4);
                 let strength = f64::from(of_multipole[source]) * unit;
                 let rounding = if rounding > 0.0 { rounding * unit * f64::from(squares[source]) } else { 0.0 };
+                let core2 = (core * scale).powi(2);
                 let at = |x: [f64; 3]| {
                     let from = [0, 1, 2].map(|d| (x[d] - c[d]) * scale);
-                    strength * fall(from, (core * scale).powi(2), p) + rounding / power(square(&from), 2)
+                    strength * fall(from, core2, p) + rounding / power(square(&from) + core2, 2)
                 };
                 if square(&[0, 1, 2].map(|d| center[d] - c[d])) < (NEAR * half).powi(2) {
                     for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {
@@ -138,7 +143,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let c = space.place(pair.class, &sources.center[source]);
                 let strength = sizes[source].powi(2) * power(root * scale, 4);
                 let side = |d: usize, by: f64| (center[d] + half * by * aspect[d] - c[d]) * scale;
-                let lost = of_pairs([0, 1, 2].map(|d| [side(d, -0.5), side(d, 0.5)]));
+                let lost = of_pairs([0, 1, 2].map(|d| [side(d, -0.5), side(d, 0.5)]), (core * scale).powi(2));
                 (0..8).for_each(|o| of_near[o] += strength * lost[o]);
             }
             let own = LOCAL * f64::from(of_local[leaf]) * unit(level);

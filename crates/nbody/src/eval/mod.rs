@@ -8,7 +8,7 @@ mod output;
 pub mod ranks;
 mod report;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use fmm::{Device, Problem, Solver};
@@ -49,6 +49,15 @@ pub struct Options {
     pub verbose: bool,
 }
 
+impl Options {
+    /// The files that are read, with the names of their options.
+    fn inputs(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let rest = [("strengths", &self.strengths), ("targets", &self.targets), ("exclusions", &self.exclusions)];
+        let rest = rest.into_iter().filter_map(|(name, path)| path.as_deref().map(|path| (name, path)));
+        std::iter::once(("sources", self.sources.as_path())).chain(rest)
+    }
+}
+
 /// Sums, and writes the sums.
 ///
 /// # Errors
@@ -73,7 +82,7 @@ struct Seconds {
 fn evaluate(options: &Options, threads: usize) -> Result<(), Failure> {
     // What cannot be summed or written is refused before the work, not after it.
     options.problem.check().map_err(failure)?;
-    let output = Output::of(options.output.as_deref())?;
+    let output = Output::of(options)?;
     let kernel = options.problem.kernel;
     if options.exclusions.is_some() {
         options.problem.check_exclusions().map_err(failure)?;

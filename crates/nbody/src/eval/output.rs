@@ -7,6 +7,7 @@ use fmm::{Evaluation, Kernel};
 use hdf5::types::FixedAscii;
 use ndarray::ArrayView2;
 
+use super::Options;
 use super::input::Points;
 use crate::failure::Failure;
 use crate::files::csv::{self, Column};
@@ -45,12 +46,12 @@ pub fn columns(kernel: Kernel, dimension: usize, sum: &mut Evaluation) -> Vec<(&
 }
 
 impl<'a> Output<'a> {
-    /// The place that a name stands for.
+    /// The place that the options name.
     ///
     /// # Errors
-    /// 2 for an unknown ending, 74 for a folder that is not there.
-    pub fn of(path: Option<&'a Path>) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Output::Stdout) };
+    /// 2 for an unknown ending and for a file that is read as well, 74 for a folder that is not there.
+    pub fn of(options: &'a Options) -> Result<Self, Failure> {
+        let Some(path) = options.output.as_deref() else { return Ok(Output::Stdout) };
         let name = path.display();
         if path.is_dir() {
             return Err(Failure::new(74, format!("{name}: is a folder; --output needs the name of a file")));
@@ -64,6 +65,9 @@ impl<'a> Output<'a> {
             Some("hdf") => Format::Hdf,
             _ => return Err(Failure::new(2, format!("--output {name}: the name must end in .csv, .npy or .hdf"))),
         };
+        if let Some((read, _)) = options.inputs().find(|(_, input)| is_same_file(input, path)) {
+            return Err(Failure::new(2, format!("--output {name}: --{read} is this file, which would be lost")));
+        }
         match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
                 Err(Failure::new(74, format!("{name}: there is no folder {}", folder.display())))
@@ -106,6 +110,11 @@ impl<'a> Output<'a> {
             }
         }
     }
+}
+
+/// Whether both names are of one file that is there.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
 }
 
 /// A data set for each column at the root, and `/VTKHDF` with the points and hard links to the columns, which ParaView

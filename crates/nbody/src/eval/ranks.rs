@@ -37,7 +37,7 @@ fn evaluate(comm: &dyn Comm, options: &Options, threads: usize) -> Result<(), Fa
     let first = comm.rank() == 0;
     let mut seconds = Seconds::default();
     // What cannot be written is refused before the work, not after it.
-    let output = agreed(comm, if first { Output::of(options.output.as_deref()) } else { Ok(Output::Stdout) })?;
+    let output = agreed(comm, if first { Output::of(options) } else { Ok(Output::Stdout) })?;
     let sources =
         if first { timed(&mut seconds.read, || super::read(options)).map(|read| Some(read.0)) } else { Ok(None) };
     let sources: Option<Points> = agreed(comm, sources)?;

@@ -33,7 +33,7 @@ pub fn pairs_in_double_precision_are_not_counted_as_rounded(place: &impl Place) 
     let molecules = uniform(150, 7).into_iter().flat_map(|center| {
         let corner = move |k: usize| {
             let x = std::array::from_fn(|d| 0.3 * center[d] + if k >> d & 1 == 1 { 1e-3 } else { 0.0 });
-            (x, if k.count_ones() % 2 == 0 { 1.0 } else { -1.0 })
+            (x, if k.count_ones().is_multiple_of(2) { 1.0 } else { -1.0 })
         };
         (0..8).map(corner)
     });
