@@ -208,7 +208,11 @@ fn what_is_wrong_is_told_with_its_place() {
         ("--sources s.csv --output gone/o.csv", 74, "gone/o.csv: there is no folder gone"),
         ("--sources s.csv --output .", 74, "is a folder"),
         ("--sources s.csv --output o.txt", 2, "must end in .csv, .npy or .hdf"),
-        ("--sources s.csv --output d.npy/../s.csv", 2, "--output d.npy/../s.csv: --sources is this file, which would be lost"),
+        (
+            "--sources s.csv --output d.npy/../s.csv",
+            2,
+            "--output d.npy/../s.csv: --sources is this file, which would be lost",
+        ),
         ("--sources p.npy --strengths q.csv --output q.csv", 2, "--strengths is this file"),
         ("--sources s.csv --targets nan.csv --output nan.csv", 2, "--targets is this file"),
         ("--sources s.csv --exclusions noq.csv --output noq.csv", 2, "--exclusions is this file"),

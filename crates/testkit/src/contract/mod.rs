@@ -193,6 +193,7 @@ macro_rules! contract {
             lengths_of_any_range_keep_their_tolerance
             a_flat_sheet_keeps_its_tolerance
             softened_sums_keep_their_tolerance
+            cusps_of_softened_bodies_keep_their_tolerance
             softening_of_any_length_is_finite_and_right
             screened_sums_keep_their_tolerance
             sets_of_many_screening_lengths_are_summed_directly

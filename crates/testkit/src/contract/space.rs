@@ -193,6 +193,25 @@ pub fn softened_sums_keep_their_tolerance(place: &impl Place) {
     }
 }
 
+/// Most bodies lie within the softening length, where cells and pairs lose next to nothing however small the cells are. If
+/// they were estimated as 1/r loses, nearly all of the sample would be drawn there, and the few others be missed.
+pub fn cusps_of_softened_bodies_keep_their_tolerance(place: &impl Place) {
+    for softening in [Softening::Plummer(0.03), Softening::P1(0.03)] {
+        let steep = around_the_origin(6_000, |_, u| u.powi(15));
+        let wide = around_the_origin(20_000, |_, u| u.powi(8));
+        for points in [steep, wide] {
+            let q = vec![1.0; points.len()];
+            let reference = Reference::new(&points, &q, None, softening, points.len());
+            for tolerance in [1e-4, 1e-6, 1e-7] {
+                let settings = Settings { method: Method::Fmm, softening, tolerance, ..Settings::default() };
+                let sum = place.evaluate(&settings, &points, &q, None).unwrap();
+                let e = reference.errors(&sum.potential, &sum.field);
+                assert!(e.keep(tolerance), "{softening:?} asked {tolerance:e}: {e:?} {:?}", sum.choice);
+            }
+        }
+    }
+}
+
 pub fn screened_sums_keep_their_tolerance(place: &impl Place) {
     let n = 3_000;
     // From much longer than the set to a hundredth of it.
