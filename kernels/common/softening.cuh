@@ -1,7 +1,6 @@
 // The kernels that replace 1/r, in the forms of fmm-core's `kernel/radial.rs`. `force` gives
 // -q K'/r from r^2; `both` adds the potential q K and leaves the force its bits. `second` gives
-// g = -K'/r and h = -g'/r. SINGULAR kernels are infinite at distance zero, where `both` adds nothing; `apart` is the same
-// for pairs that are not at one place.
+// g = -K'/r and h = -g'/r. SINGULAR kernels are infinite at distance zero.
 #pragma once
 #include "common/real.cuh"
 
@@ -18,9 +17,8 @@ template <typename Real> struct Newton {
   __device__ explicit Newton(double) {}
   __device__ Real raise() const { return TINY<Real>; }
   __device__ Real force(Real q, Real r2) const { return over_cube(q, r2); }
-  __device__ Real apart(Real q, Real r2, Real &potential) const { return over_cube(q, r2, potential); }
   __device__ Real both(Real q, Real r2, Real &potential) const {
-    const Real g = apart(q, r2, potential);
+    const Real g = over_cube(q, r2, potential);
     // Bodies at one place.
     if (r2 < Real(2) * TINY<Real>) potential = 0;
     return g;
@@ -123,16 +121,12 @@ template <typename Real> struct Yukawa {
     Real potential;
     return both(q, r2, potential);
   }
-  __device__ Real apart(Real q, Real r2, Real &potential) const {
-    const Real s = inverse_sqrt(r2), x = kappa * (r2 * s);
-    potential = q * exp(-x) * s;
-    return fused(x, potential, potential) * (s * s);
-  }
   __device__ Real both(Real q, Real r2, Real &potential) const {
-    const Real g = apart(q, r2, potential);
+    const Real s = inverse_sqrt(r2), x = kappa * (r2 * s);
+    const Real screened = q * exp(-x) * s;
     // Bodies at one place.
-    if (r2 < Real(2) * TINY<Real>) potential = 0;
-    return g;
+    potential = r2 < Real(2) * TINY<Real> ? Real(0) : screened;
+    return fused(x, screened, screened) * (s * s);
   }
   // h = (3 + 3 kappa r + (kappa r)^2) K/r^4.
   __device__ Real second(Real r2, Real &h) const {
@@ -147,19 +141,13 @@ template <typename Real> struct Yukawa {
 #define FOR_EACH_KERNEL(DO) DO(newton, Newton) DO(plummer, Plummer) DO(p1, P1) DO(spline, Spline) DO(yukawa, Yukawa)
 
 // Adds what `q` at the difference `d` contributes: the field, then the potential. Returns the squared distance, raised.
-// Whoever sums in single precision leaves out targets with pairs at one place.
 template <typename Real, class Kernel, bool POTENTIAL>
 __device__ inline Real meet(const Kernel &kernel, Real dx, Real dy, Real dz, Real q, bool itself, Real *sum) {
   const Real r2 = fused(dx, dx, fused(dy, dy, fused(dz, dz, kernel.raise())));
   Real g;
   if constexpr (POTENTIAL) {
     Real potential;
-    const Real met = itself ? Real(0) : q;
-    if constexpr (Kernel::SINGULAR && sizeof(Real) == 4) {
-      g = kernel.apart(met, r2, potential);
-    } else {
-      g = kernel.both(met, r2, potential);
-    }
+    g = kernel.both(itself ? Real(0) : q, r2, potential);
     sum[3] += potential;
   } else {
     g = kernel.force(q, r2);
