@@ -166,7 +166,7 @@ fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Failure> {
     if let Some(set) = &options.set {
         preset.sets = vec![set.clone()];
     }
-    preset.check("the options")?;
+    preset.check("the options").map_err(|failure| Failure { code: 2, ..failure })?;
     let devices = match options.device {
         Some(Device::Cuda(_)) if suite.places == Places::Cores => {
             return Err(Failure::new(2, format!("{}: this suite is of the CPU alone; leave --device out", suite.name)));

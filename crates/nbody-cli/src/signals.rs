@@ -1,10 +1,11 @@
-//! Ctrl-C and SIGTERM: the first asks the run to end after its step, the second ends the process at once. And SIGXFSZ, which
-//! would end it where a file comes to the limit of `ulimit -f`.
+//! Ctrl-C and SIGTERM: the first asks the run to end after its step, the second ends the process at once. SIGHUP, of a
+//! terminal that closes, asks too, unless `nohup` has said otherwise. And SIGXFSZ, which would end the process where a file
+//! comes to the limit of `ulimit -f`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
 use nbody_sim::failure::Failure;
@@ -35,11 +36,17 @@ impl Stop {
     /// Starts to listen. Files are renamed into place when complete, so that an end at once leaves none half written.
     pub fn install() -> Result<Self, Failure> {
         let asked = Arc::new(AtomicBool::new(false));
+        let cannot =
+            |signal| move |e: std::io::Error| Failure::new(70, format!("cannot listen to signal {signal}: {e}"));
         for signal in [SIGINT, SIGTERM] {
             // In this order the first signal only raises the flag and the second finds it raised.
             flag::register_conditional_shutdown(signal, 75, asked.clone())
                 .and_then(|_| flag::register(signal, asked.clone()))
-                .map_err(|e| Failure::new(70, format!("cannot listen to signal {signal}: {e}")))?;
+                .map_err(cannot(signal))?;
+        }
+        if !is_ignored(SIGHUP) {
+            // It never ends the process at once: sessions that close send it next to SIGTERM, and shells once more.
+            flag::register(SIGHUP, asked.clone()).map_err(cannot(SIGHUP))?;
         }
         let _ = ASKED.set(asked.clone());
         Ok(Stop(asked))
@@ -49,4 +56,11 @@ impl Stop {
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// Whether the process was started with this signal ignored, as far as the system tells; else it stays as it is.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }

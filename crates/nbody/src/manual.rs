@@ -58,7 +58,12 @@ pub fn man(options: &Man, command: clap::Command) -> Result<(), Failure> {
     };
     let cannot = |e| Failure::new(74, format!("{}: cannot write the manual pages: {e}", dir.display()));
     std::fs::create_dir_all(dir).map_err(cannot)?;
-    let pages = command.get_subcommands().count() + 1;
+    let pages = pages(&command);
     clap_mangen::generate_to(command, dir).map_err(cannot)?;
     console::print(&format!("wrote {pages} pages to {}\n", dir.display()))
+}
+
+/// A page for the command and for each of its subcommands.
+fn pages(command: &clap::Command) -> usize {
+    1 + command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(pages).sum::<usize>()
 }

@@ -118,6 +118,9 @@ fn a_run_directory_that_goes_away_is_told() {
     assert_eq!(code(&folder.case(&["--out", "file/a"])), 74);
     assert_eq!(code(&folder.case(&["--resume", "--out", "absent"])), 66);
     assert_eq!(code(&folder.case(&["--out", "/proc/nbody"])), 74);
+    let elsewhere = folder.case(&["--resume", "a", "--out", "b"]);
+    assert_eq!(code(&elsewhere), 2);
+    assert!(told(&elsewhere).contains("--out b: a run goes on in its own directory, a"), "{}", told(&elsewhere));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use crate::common::{Folder, code, column, json, told};
 use nbody::files::snapshot;
@@ -166,23 +166,50 @@ fn one_particle_moves_straight() {
 #[test]
 fn a_signal_ends_the_run_after_its_step() {
     let folder = Folder::new(SMALL);
-    let mut child =
-        folder.command(&["run", "case.toml", "--out", "a", "-q", "--set", "time.end=100000"]).spawn().unwrap();
+    for signal in ["-INT", "-HUP"] {
+        let run = ["run", "case.toml", "--out", &signal[1..], "-q", "--set", "time.end=100000"];
+        let mut child = folder.command(&run).spawn().unwrap();
+        let out = folder.path(&signal[1..]);
+        wait_for(&out.join("snap_000002.hdf"));
+        send(signal, &child);
+        assert_eq!(child.wait().unwrap().code(), Some(75), "{signal}");
+        let report = json(&out.join("run.json"));
+        assert_eq!(report["complete"], false);
+        let series = json(&out.join("run.hdf.series"));
+        for file in series["files"].as_array().unwrap() {
+            let name = file["name"].as_str().unwrap();
+            let read = snapshot::read(&out.join(name)).unwrap();
+            assert_eq!(Some(read.time), file["time"].as_f64(), "{name}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_under_nohup_outlives_its_terminal() {
+    let folder = Folder::new(SMALL);
+    let run = folder.command(&["run", "case.toml", "--out", "a", "-q", "--set", "time.end=100000"]);
+    let mut nohup = Command::new("nohup");
+    nohup.arg(run.get_program()).args(run.get_args()).current_dir(folder.path(""));
+    let mut child = nohup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for(&folder.path("a/snap_000002.hdf"));
+    send("-HUP", &child);
+    wait_for(&folder.path("a/snap_000005.hdf"));
+    assert!(child.try_wait().unwrap().is_none(), "SIGHUP has ended it");
+    send("-TERM", &child);
+    assert_eq!(child.wait().unwrap().code(), Some(75));
+}
+
+fn wait_for(file: &Path) {
     let begun = std::time::Instant::now();
-    while !folder.path("a/snap_000002.hdf").is_file() {
-        assert!(begun.elapsed().as_secs() < 60, "the run does not begin");
+    while !file.is_file() {
+        assert!(begun.elapsed().as_secs() < 60, "{} does not come", file.display());
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(75));
-    let report = json(&folder.path("a/run.json"));
-    assert_eq!(report["complete"], false);
-    let series = json(&folder.path("a/run.hdf.series"));
-    for file in series["files"].as_array().unwrap() {
-        let name = file["name"].as_str().unwrap();
-        let read = snapshot::read(&folder.path("a").join(name)).unwrap();
-        assert_eq!(Some(read.time), file["time"].as_f64(), "{name}");
-    }
+}
+
+fn send(signal: &str, child: &Child) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
 const FROM_FILE: &str = "[[particles]]\nmodel = 'file'\npath = 'p.csv'\n[time]\ndt = 0.5\nend = 1\n";

@@ -121,7 +121,7 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
     let (constant, others) = match law {
         // Pure numbers.
         Law::Vortex => (Some(1.0), "nbody"),
-        Law::Gravity => (units.gravity(), "nbody, si, astro or solar"),
+        Law::Gravity => (units.gravity(), "nbody, si, astro, solar or galactic"),
         Law::Coulomb => (units.electric(), "nbody, si or md"),
     };
     if constant.is_none() {

@@ -124,6 +124,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 /// The same in the present pool of threads, on the first of the `ranks`, where there are any.
 fn begin(options: &Options, ranks: Option<&dyn Comm>, begun: Instant) -> Result<(), Failure> {
     let threads = rayon::current_num_threads();
+    if let (Some(Some(folder)), Some(out)) = (&options.resume, &options.out) {
+        let line = format!("--out {}: a run goes on in its own directory, {}", out.display(), folder.display());
+        return Err(Failure::new(2, line));
+    }
     let grid = grid::scenario(options)?;
     if options.resume.is_some() {
         return resumed(grid, options, (ranks, threads, begun));
