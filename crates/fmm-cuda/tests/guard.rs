@@ -96,7 +96,7 @@ fn estimates_are_those_of_the_cores() {
             let times = &mut StageTimes::default();
             let here = evaluate(&gpu, &settings, &p.position, &p.strength, targets, times).unwrap();
             let there = fmm_core::evaluate(&settings, &p.position, &p.strength, targets, times).unwrap();
-            // The rounding of a field by expansions has no part in the factor. Beside it single precision holds the rest.
+            // What expansions round has no part in the factor. Next to it single precision holds the rest.
             let epsilon = epsilon_of_terms(precision);
             let rest = |sum: &Evaluation, i: usize| {
                 let rounding: f64 = sum.field[i].iter().map(|e| (e * epsilon).powi(2)).sum();

@@ -1,6 +1,6 @@
-//! Ctrl-C and SIGTERM: the first asks the run to end after its step, the second ends the process at once. SIGHUP, of a
-//! terminal that closes, asks too, unless `nohup` has said otherwise. And SIGXFSZ, which would end the process where a file
-//! comes to the limit of `ulimit -f`.
+//! Ctrl-C and SIGTERM: the first asks the run to end after its step, the second ends the process at once. SIGHUP, sent
+//! when a terminal closes, asks as well, but not under `nohup`. And SIGXFSZ, which would end the process where a file
+//! reaches the limit of `ulimit -f`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -58,7 +58,8 @@ impl Stop {
     }
 }
 
-/// Whether the process was started with this signal ignored, as far as the system tells; else it stays as it is.
+/// Whether the process was started with this signal ignored. Where the system does not say, the answer is yes, so that
+/// the signal keeps its effect.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

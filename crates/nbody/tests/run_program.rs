@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use crate::common::{Folder, code, column, json, told};
+use crate::common::{Folder, code, column, json, send, told, wait};
 use nbody::files::snapshot;
 use sha2::{Digest, Sha256};
 
@@ -170,7 +170,7 @@ fn a_signal_ends_the_run_after_its_step() {
         let run = ["run", "case.toml", "--out", &signal[1..], "-q", "--set", "time.end=100000"];
         let mut child = folder.command(&run).spawn().unwrap();
         let out = folder.path(&signal[1..]);
-        wait_for(&out.join("snap_000002.hdf"));
+        wait(|| out.join("snap_000002.hdf").is_file());
         send(signal, &child);
         assert_eq!(child.wait().unwrap().code(), Some(75), "{signal}");
         let report = json(&out.join("run.json"));
@@ -192,24 +192,12 @@ fn a_run_under_nohup_outlives_its_terminal() {
     let mut nohup = Command::new("nohup");
     nohup.arg(run.get_program()).args(run.get_args()).current_dir(folder.path(""));
     let mut child = nohup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for(&folder.path("a/snap_000002.hdf"));
+    wait(|| folder.path("a/snap_000002.hdf").is_file());
     send("-HUP", &child);
-    wait_for(&folder.path("a/snap_000005.hdf"));
+    wait(|| folder.path("a/snap_000005.hdf").is_file());
     assert!(child.try_wait().unwrap().is_none(), "SIGHUP has ended it");
     send("-TERM", &child);
     assert_eq!(child.wait().unwrap().code(), Some(75));
-}
-
-fn wait_for(file: &Path) {
-    let begun = std::time::Instant::now();
-    while !file.is_file() {
-        assert!(begun.elapsed().as_secs() < 60, "{} does not come", file.display());
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-}
-
-fn send(signal: &str, child: &Child) {
-    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
 const FROM_FILE: &str = "[[particles]]\nmodel = 'file'\npath = 'p.csv'\n[time]\ndt = 0.5\nend = 1\n";

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Folder, code, json, told};
+use crate::common::{Folder, code, json, send, told, wait};
 use nbody::files::checkpoint;
 
 const SMALL: &str = r#"
@@ -298,15 +298,6 @@ fn what_cannot_be_resumed_is_told() {
     }
 }
 
-/// Waits until `ready`.
-fn wait(ready: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !ready() {
-        assert!(begun.elapsed().as_secs() < 60, "waited in vain");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 #[test]
 fn a_directory_belongs_to_one_process_and_a_killed_run_goes_on() {
     let folder = Folder::new(SMALL);
@@ -357,7 +348,7 @@ fn a_second_signal_stops_at_once_and_leaves_valid_files() {
         folder.command(&["run"]).args(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait(|| folder.path("a/scenario.resolved.toml").is_file());
     for _ in 0..2 {
-        assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+        send("-TERM", &child);
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(child.wait().unwrap().code(), Some(75));

@@ -300,9 +300,9 @@ fn completions_and_manual_pages_name_every_command() {
     }
     fails(folder.path(), &["completions", "tcsh"], 2);
     assert!(ok(folder.path(), &["man"]).contains(".TH nbody 1"));
-    let told = ok(folder.path(), &["man", "pages"]);
+    let text = ok(folder.path(), &["man", "pages"]);
     let count = fs::read_dir(folder.path().join("pages")).unwrap().count();
-    assert!(told.contains(&format!("wrote {count} pages")), "{told}");
+    assert!(text.contains(&format!("wrote {count} pages")), "{text}");
     for name in commands {
         let page = fs::read_to_string(folder.path().join("pages").join(format!("nbody-{name}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS") && page.contains(name), "{name}");

@@ -24,7 +24,7 @@ use crate::signals::Stop;
 pub enum Ending {
     /// All steps are done.
     Complete,
-    /// Ctrl-C or SIGTERM.
+    /// Ctrl-C, SIGTERM or SIGHUP.
     Signal,
     /// `--max-wall`.
     Wall,

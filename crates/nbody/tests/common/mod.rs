@@ -4,7 +4,8 @@ pub mod faults;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
 
 /// A folder of a test's own.
 pub struct Folder(tempfile::TempDir);
@@ -105,6 +106,20 @@ pub fn python(environment: &str, script: &str) -> Option<Command> {
     let mut command = Command::new(python);
     command.arg(here.join("tests/python").join(script));
     Some(command)
+}
+
+/// Waits until `ready`.
+pub fn wait(ready: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !ready() {
+        assert!(begun.elapsed().as_secs() < 60, "waited in vain");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Sends a signal, say `-TERM`, to a program that is there.
+pub fn send(signal: &str, child: &Child) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
 /// The exit code; -1 after a signal.
