@@ -119,7 +119,7 @@ __device__ inline float of_pairs(const ErrorView &v, uint32_t leaf, double half,
   const unsigned o = threadIdx.x % 8, group = 0xffu << (threadIdx.x % 32 & 24);
   float at[3], sum = 0;
   for (unsigned d = 0; d < 3; d++) at[d] = float(0.5 * side_of(o, d) * v.aspect[d]);
-  const float core2 = float(v.core2 / (half * half));
+  const float core2 = float(v.core2_of_terms / (half * half));
   for (uint64_t first = begin; first < end; first += 8) {
     float x[3] = {}, least = 1, size = 0;
     if (first + o < end) {

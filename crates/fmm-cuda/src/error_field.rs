@@ -10,7 +10,7 @@ use fmm_core::error_model::{
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::{EVEN, FLOOR, ROUNDS};
 use fmm_core::lists::Classes;
-use fmm_core::{Error, Family, Precision, mesh};
+use fmm_core::{Error, Family, Precision, Softening, mesh};
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -61,10 +61,8 @@ pub struct Described {
     pub classes: Classes<3>,
     /// The tolerance that is to be kept.
     pub tolerance: f64,
-    /// Beyond this distance terms are those of point charges.
-    pub reach: f64,
-    /// [`Softening::core`](fmm_core::Softening::core).
-    pub core: f64,
+    /// The kernel.
+    pub softening: Softening,
     /// What sums in a box get at last, of scaled strengths.
     pub background: Background,
     /// Σ|q| in open space; infinite in a box.
@@ -85,7 +83,7 @@ impl Predicted {
         targets: usize,
         about: Described,
     ) -> Self {
-        let Described { root, aspect, family, order, precision, classes, tolerance, reach, core, .. } = about;
+        let Described { root, aspect, family, order, precision, classes, tolerance, softening, .. } = about;
         let Described { background, total, locals, distributed, .. } = about;
         let epsilon = epsilon_of_terms(precision);
         let last = LastDegree::new(family, order);
@@ -124,7 +122,8 @@ impl Predicted {
             least_of_random: least_of_random(aspect, order),
             near: NEAR,
             least: LEAST,
-            core2: core * core,
+            core2: softening.core().powi(2),
+            core2_of_terms: softening.core_of_terms().powi(2),
             core: CORE,
             rounding: epsilon * epsilon,
             of_mixed: of_mixed(precision),
@@ -134,7 +133,7 @@ impl Predicted {
             floor: FLOOR,
             doubted: (DOUBTED * tolerance).powi(2),
             looked_at: LOOKED_AT as u32,
-            reach2: reach * reach,
+            reach2: softening.newtonian_beyond(0.0).powi(2),
             middle: background.middle,
             uniform: background.uniform,
             slope: background.slope,

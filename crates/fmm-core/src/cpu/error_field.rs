@@ -40,7 +40,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         of_multipole.iter_mut().zip(squares.iter()).for_each(|(norm, square)| *norm = norm.max(least * square));
         let ((by_class, class_unit), corners) = (of_classes(classes, p), centers(aspect));
         let rounding = rounding_of_multipoles(self.plan.choice.precision, !squares.is_empty());
-        let core = settings.softening.core();
+        let (core, core_of_terms) = (settings.softening.core(), settings.softening.core_of_terms());
         let far_by_class = if rounding > 0.0 || core > 0.0 { far_of_classes(classes) } else { vec![] };
         let levels = targets.level_of();
         let root = targets.half(0);
@@ -143,7 +143,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let c = space.place(pair.class, &sources.center[source]);
                 let strength = sizes[source].powi(2) * power(root * scale, 4);
                 let side = |d: usize, by: f64| (center[d] + half * by * aspect[d] - c[d]) * scale;
-                let lost = of_pairs([0, 1, 2].map(|d| [side(d, -0.5), side(d, 0.5)]), (core * scale).powi(2));
+                let lost = of_pairs([0, 1, 2].map(|d| [side(d, -0.5), side(d, 0.5)]), (core_of_terms * scale).powi(2));
                 (0..8).for_each(|o| of_near[o] += strength * lost[o]);
             }
             let own = LOCAL * f64::from(of_local[leaf]) * unit(level);

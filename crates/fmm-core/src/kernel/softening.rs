@@ -31,6 +31,14 @@ impl Softening {
         }
     }
 
+    /// ε where single terms of the field are no larger than about q/(r² + ε²).
+    pub const fn core_of_terms(self) -> f64 {
+        match self {
+            Softening::Plummer(e) | Softening::P1(e) | Softening::Spline(e) => e,
+            Softening::None | Softening::Yukawa(_) => 0.0,
+        }
+    }
+
     /// The same kernel, with a length of zero, or of screening without end, taken for none.
     pub fn simplified(self) -> Self {
         match self {

@@ -73,6 +73,8 @@ pub struct ErrorView {
     pub least: f64,
     /// The square of the softening length of kernels that differ from 1/r at every distance; 0 of others.
     pub core2: f64,
+    /// The same of all kernels whose terms it bounds.
+    pub core2_of_terms: f64,
     /// From this square of it on, in half sides of a cell, it counts.
     pub core: f64,
     /// The square of the spacing of numbers next to 1.

@@ -196,7 +196,7 @@ pub fn softened_sums_keep_their_tolerance(place: &impl Place) {
 /// Most bodies lie within the softening length, where cells and pairs lose next to nothing, however small the cells
 /// are. If they were estimated as 1/r loses, nearly all of the sample would be drawn there, and the few others missed.
 pub fn cusps_of_softened_bodies_keep_their_tolerance(place: &impl Place) {
-    for softening in [Softening::Plummer(0.03), Softening::P1(0.03)] {
+    for softening in [Softening::Plummer(0.03), Softening::P1(0.03), Softening::Spline(0.03)] {
         let steep = around_the_origin(6_000, |_, u| u.powi(15));
         let wide = around_the_origin(20_000, |_, u| u.powi(8));
         for points in [steep, wide] {
