@@ -159,6 +159,11 @@ fn sweep(suite: &Suite, options: &Options) -> Result<Sweep, Failure> {
     number(options.n, &mut preset.n);
     number(options.smallest, &mut preset.smallest);
     number(options.samples, &mut preset.samples);
+    // Of teams it is the number for each of them.
+    if options.smallest.is_some() && preset.smallest > preset.n && suite.places != Places::Teams {
+        let line = format!("--smallest {} is above --n {}; allowed: 2 to --n", preset.smallest, preset.n);
+        return Err(Failure::new(2, line));
+    }
     preset.budget = options.budget.unwrap_or(preset.budget);
     if let Some(tolerance) = options.tolerance {
         preset.tolerances = vec![tolerance];

@@ -11,15 +11,18 @@ use serde_json::json;
 
 use crate::console;
 use crate::failure::Failure;
-use crate::files::atomic;
 use crate::files::cells::Magnitude;
 use crate::files::snapshot::Snapshot;
+use crate::files::{atomic, regular};
 use crate::plot::slice::Plane;
 use crate::plot::snapshots::Shown;
 use crate::plot::space::View;
 
 /// The script in a run directory. A script named paraview.py would hide the module.
 pub const NAME: &str = "open_in_paraview.py";
+
+/// A line of every script: what has it may be written over.
+const MARK: &str = "# Written by nbody paraview.";
 
 /// The parts of a script: it opens the run, shows particles or a grid, and sets time and camera.
 const OPEN: &str = include_str!("paraview/open.py");
@@ -36,7 +39,8 @@ Examples:
 Particles are shown as Point Gaussian, colored by the depth of their potential (or their speed) on a logarithmic scale; the
 vorticity on a grid as a slice and contours.
 
-Exit codes: 0 done, 2 wrong option, 65 wrong data, 66 no run there or nothing to show, 74 the script cannot be written";
+Exit codes: 0 done, 2 wrong option, 65 wrong data, 66 no run there or nothing to show, 74 the script cannot be written,
+or another file is there";
 
 /// Options of `nbody paraview`.
 #[derive(Debug, Args)]
@@ -68,10 +72,14 @@ pub fn paraview(options: &Paraview) -> Result<(), Failure> {
     let path = std::path::absolute(run).unwrap_or(run.clone());
     let mut text = "# Opens this run in ParaView 5.11 or newer: paraview --script=FILE, or pvpython FILE picture.png\n"
         .to_string();
-    let _ = writeln!(text, "# Written by nbody paraview.\n\nRUN = {}", json!(path.to_string_lossy()));
+    let _ = writeln!(text, "{MARK}\n\nRUN = {}", json!(path.to_string_lossy()));
     text.push_str(&facts);
     let _ = write!(text, "\n{OPEN}{display}{CAMERA}");
     let out = options.out.clone().unwrap_or_else(|| run.join(NAME));
+    if out.symlink_metadata().is_ok() && !regular::text(&out, regular::REPORT).is_ok_and(|there| there.contains(MARK)) {
+        let line = format!("{}: is there already, and no script of nbody paraview; choose another name", out.display());
+        return Err(Failure::new(74, line));
+    }
     atomic::replace(&out, text.as_bytes())?;
     console::print(&format!("wrote {0}\nopen it with: paraview --script={0}\n", out.display()))
 }

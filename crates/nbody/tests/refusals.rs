@@ -184,3 +184,77 @@ fn force_removes_what_runs_write_and_nothing_else() {
     }
     assert!(!folder.path("a/snap_1000000.hdf").exists());
 }
+
+/// A run must not remove what it is about to read, or what it has just read and would read if it were repeated.
+#[test]
+fn force_spares_what_the_scenario_reads() {
+    let folder = finished();
+    let scenario = |path: &str| {
+        let text = format!("[[particles]]\nmodel = 'file'\npath = '{path}'\n[time]\ndt = 0.01\nend = 0.05\n");
+        fs::write(folder.path("next.toml"), text).unwrap();
+    };
+    std::os::unix::fs::symlink(folder.path("a/snap_000001.hdf"), folder.path("link.hdf")).unwrap();
+    for path in ["a/snap_000001.hdf", "b/../a/snap_000001.hdf", "link.hdf"] {
+        fs::create_dir_all(folder.path("b")).unwrap();
+        scenario(path);
+        let output = folder.run(&["next.toml", "--out", "a", "-q", "--force"]);
+        let text = told(&output);
+        assert!(
+            code(&output) == 74 && text.contains("the scenario reads this file") && text.contains("--out"),
+            "{text}"
+        );
+        assert!(folder.path("a/snap_000001.hdf").exists() && folder.path("a/checkpoint.0.hdf").exists());
+    }
+    // Files that no run writes stay in any case.
+    fs::copy(folder.path("a/snap_000001.hdf"), folder.path("a/start.hdf")).unwrap();
+    scenario("a/start.hdf");
+    folder.done(&["next.toml", "--out", "a", "-q", "--force"]);
+    assert!(folder.path("a/start.hdf").exists());
+}
+
+#[test]
+fn a_script_for_paraview_takes_no_other_file() {
+    let folder = finished();
+    let write = || folder.command(&["paraview", "a", "--out", "show.py"]).output().unwrap();
+    for _ in 0..2 {
+        assert_eq!(code(&write()), 0, "{}", told(&write()));
+    }
+    fs::write(folder.path("show.py"), "print('mine')\n").unwrap();
+    let output = write();
+    assert!(code(&output) == 74 && told(&output).contains("show.py: is there already"), "{}", told(&output));
+    assert_eq!(fs::read_to_string(folder.path("show.py")).unwrap(), "print('mine')\n");
+}
+
+#[test]
+fn numbers_that_mean_nothing_are_refused() {
+    let folder = Folder::new(SMALL);
+    let output = folder.case(&["--out", "a", "--set", "particles.0.rotation=[0,0,1e300]"]);
+    assert!(code(&output) == 65 && told(&output).contains("-1e6 to 1e6"), "{}", told(&output));
+    let arguments = ["bench", "--n", "100", "--smallest", "1000", "--device", "cpu"];
+    let output = folder.command(&arguments).output().unwrap();
+    assert!(code(&output) == 2 && told(&output).contains("--smallest 1000 is above --n 100"), "{}", told(&output));
+}
+
+#[test]
+fn a_crystal_that_does_not_fit_its_box_is_noticed() {
+    let crystal = "[force]\nlaw = 'coulomb'\n[boundary]\nkind = 'periodic'\nside = 4.0\n[[particles]]\n\
+                   model = 'crystal'\nlattice = 'NaCl'\ncharge = 1\ncells = 2\nsurface = 'periodic'\n[time]\ndt = 0.01\nend = 0.01\n";
+    let folder = Folder::new(crystal);
+    let told_of = |sets: &[&str]| told(&folder.case(&[&["--dry-run"], sets].concat()));
+    assert!(!told_of(&[]).contains("warning"), "{}", told_of(&[]));
+    let text = told_of(&["--set", "boundary.side=[4, 4, 4.5]"]);
+    assert!(text.contains("with a side of 4, and boundary.side is 4, 4, 4.5"), "{text}");
+}
+
+#[test]
+fn a_box_that_is_not_summed_is_noticed() {
+    let crystal = "[force]\nlaw = 'coulomb'\n[boundary]\nkind = 'periodic'\nside = 4.0\n[[particles]]\n\
+                   model = 'crystal'\nlattice = 'NaCl'\ncharge = 1\ncells = 2\nsurface = 'periodic'\n[time]\ndt = 0.01\nend = 0\n";
+    let folder = Folder::new(crystal);
+    folder.done(&["case.toml", "--out", "a", "-q"]);
+    for (options, warned) in [("", true), (" --periodic 4", false), (" -q", false)] {
+        let output = folder.eval(&format!("--sources a/snap_000000.hdf{options}"));
+        let warning = told(&output).contains("in a periodic box of side 4, ");
+        assert!(code(&output) == 0 && warning == warned, "{options}: {}", told(&output));
+    }
+}

@@ -28,7 +28,7 @@ pub enum Npy {
     Table(Table),
 }
 
-/// Reads an array of `f4` or `f8`, or the fields `wanted` of a structured array (numbers; `id` whole numbers).
+/// Reads an array of `f4`, `f8` or whole numbers, or the fields `wanted` of a structured array (numbers; `id` whole numbers).
 ///
 /// # Errors
 /// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] if it is no such file, is shorter or longer than its
@@ -61,7 +61,7 @@ pub fn read(path: &Path, wanted: &[&str]) -> Result<Npy, FileError> {
     }
     match &dtype {
         DType::Plain(kind) => {
-            let decode = float(&kind.to_string()).ok_or_else(not_numbers)?;
+            let decode = real(&kind.to_string()).ok_or_else(not_numbers)?;
             let at = |i: usize, k: usize| match header.order() {
                 Order::C => i * width + k,
                 Order::Fortran => k * rows + i,
@@ -156,8 +156,9 @@ fn table(
                 let value = |i| decode(at(i)).ok_or_else(|| error(format!("row {i}, field id: below 0")));
                 id = Some((0..rows).map(value).collect::<Result<Vec<u64>, _>>()?);
             } else {
-                let decode = float(kind)
-                    .ok_or_else(|| error(format!("the field {name} has the type {kind}; f4 or f8 is needed")))?;
+                let decode = real(kind).ok_or_else(|| {
+                    error(format!("the field {name} has the type {kind}; a real or a whole number is needed"))
+                })?;
                 let values: Vec<f64> = (0..rows).map(|i| decode(at(i))).collect();
                 if let Some(i) = values.iter().position(|v| !v.is_finite()) {
                     return Err(error(format!("row {i}, field {name}: {} is not finite", values[i])));
@@ -178,12 +179,21 @@ fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
     std::array::from_fn(|i| bytes[i])
 }
 
-fn float(kind: &str) -> Option<Decode<f64>> {
+fn real(kind: &str) -> Option<Decode<f64>> {
     Some(match kind {
         "<f8" => |b| f64::from_le_bytes(first(b)),
         "<f4" => |b| f64::from(f32::from_le_bytes(first(b))),
         ">f8" => |b| f64::from_be_bytes(first(b)),
         ">f4" => |b| f64::from(f32::from_be_bytes(first(b))),
+        // Counts, or charges in units of e. Beyond 2⁵³ they are rounded, as in a table of text.
+        "|i1" => |b| f64::from(i8::from_le_bytes(first(b))),
+        "|u1" => |b| f64::from(u8::from_le_bytes(first(b))),
+        "<i2" => |b| f64::from(i16::from_le_bytes(first(b))),
+        "<u2" => |b| f64::from(u16::from_le_bytes(first(b))),
+        "<i4" => |b| f64::from(i32::from_le_bytes(first(b))),
+        "<u4" => |b| f64::from(u32::from_le_bytes(first(b))),
+        "<i8" => |b| i64::from_le_bytes(first(b)) as f64,
+        "<u8" => |b| u64::from_le_bytes(first(b)) as f64,
         _ => return None,
     })
 }
@@ -340,6 +350,18 @@ mod tests {
         let single: Vec<u8> = [0.5f32, 2.0].iter().flat_map(|v| v.to_be_bytes()).collect();
         let big = file(2, "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", &single);
         assert_eq!(parse(&big).unwrap(), array(2, 1, &[0.5, 2.0]));
+        for (kind, bytes) in [("|i1", 1), ("<i2", 2), ("<i4", 4), ("<i8", 8)] {
+            let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (2,), }}");
+            let whole: Vec<u8> = [-3i64, 100].iter().flat_map(|v| v.to_le_bytes()[..bytes].to_vec()).collect();
+            assert_eq!(parse(&file(1, &header, &whole)).unwrap(), array(2, 1, &[-3.0, 100.0]), "{kind}");
+            let header = header.replace(kind, &kind.replace('i', "u"));
+            let largest = 2f64.powi(8 * bytes as i32) - if bytes < 8 { 1.0 } else { 0.0 };
+            assert_eq!(
+                parse(&file(1, &header, &vec![255; 2 * bytes])).unwrap(),
+                array(2, 1, &[largest; 2]),
+                "u{bytes}"
+            );
+        }
     }
 
     #[test]

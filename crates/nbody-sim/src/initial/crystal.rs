@@ -23,7 +23,7 @@ impl Lattice {
     }
 
     /// Side of the cell over the distance of nearest neighbours.
-    fn side(self) -> f64 {
+    pub fn side(self) -> f64 {
         match self {
             Lattice::NaCl => 2.0,
             Lattice::CsCl => 2.0 / 3f64.sqrt(),

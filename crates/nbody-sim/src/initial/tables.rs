@@ -3,11 +3,15 @@
 use crate::failure::Failure;
 use crate::files::particles;
 use crate::messages::{clipped, number};
+use crate::scenario::models::Surface;
 use crate::scenario::{Model, Scenario};
 use crate::vortex_ring::VortexRing;
 
 /// Columns that a warning names.
 const NAMED: usize = 10;
+
+/// Of a side: as far as a box may differ from a crystal that fits it. A side is often written with few digits.
+const FITS: f64 = 1e-3;
 
 /// A warning for each table without velocities whose other columns are not read: they may be
 /// velocities by another name.
@@ -27,6 +31,19 @@ pub fn suspicious(scenario: &Scenario) -> Result<Vec<String>, Failure> {
                 number(spacing),
                 number(core)
             ));
+        }
+        if let Model::Crystal { lattice, cells, spacing, surface: Surface::Periodic, .. } = group.model
+            && let Some(cell) = scenario.settings.boundary.periodic()
+        {
+            let side = cells as f64 * lattice.side() * spacing;
+            if cell.side.iter().any(|box_side| (box_side / side - 1.0).abs() > FITS) {
+                warnings.push(format!(
+                    "particles.{index}: its surface is periodic, with a side of {}, and boundary.side is {}: at the faces of \
+                     the box the crystal has gaps, or lies over itself",
+                    number(side),
+                    cell.side.map(number).join(", ")
+                ));
+            }
         }
     }
     for group in scenario.groups.iter().filter(|_| !scenario.vortices()) {

@@ -126,6 +126,15 @@ const MISSING_FILE: u8 = 66;
 const GREENS: [(&str, Green); 2] = [("singular", Green::Singular), ("regularised", Green::Regularised)];
 
 impl GridScenario {
+    /// The tables that the vorticity is read from.
+    pub fn inputs(&self) -> Vec<&Path> {
+        let files = self.vorticity.iter().filter_map(|part| match part {
+            Origin::File(path, _) => Some(path.as_path()),
+            Origin::Ring(_) | Origin::Gaussian(_) => None,
+        });
+        files.collect()
+    }
+
     /// Reads a scenario that has a `[grid]`; `None` for one of particles.
     ///
     /// # Errors

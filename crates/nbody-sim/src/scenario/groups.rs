@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::document::Value;
 use super::models::{FileUnits, Galaxy, Kind, Lattice, NAMES, Surface};
-use super::reader::{Notes, Range, Section};
+use super::reader::{Notes, Range, Section, TURNED};
 use super::resolved::{number, text, vector};
 use super::{Group, Law, Model, Scenario, Velocities};
 use crate::files::{self, regular};
@@ -61,7 +61,7 @@ impl Keys<'_> {
     fn group(mut self, folder: Option<&Path>) -> Option<Group> {
         let position = self.s.vector("position", Dimension::Length, self.units).unwrap_or_default();
         let velocity = self.s.vector("velocity", Dimension::Velocity, self.units).unwrap_or_default();
-        let rotation = self.s.numbers("rotation").unwrap_or_default();
+        let rotation = self.s.numbers_up_to("rotation", TURNED).unwrap_or_default();
         let Some(kind) = self.s.choice("model", &NAMES) else {
             if !self.s.has("model") {
                 let names = NAMES.map(|(name, _)| name).join(", ");

@@ -166,6 +166,15 @@ impl Scenario {
         Scenario::read(name, text, folder, sets, |_| true)
     }
 
+    /// The files that the particles are read from.
+    pub fn inputs(&self) -> Vec<&Path> {
+        let files = self.groups.iter().filter_map(|group| match &group.model {
+            Model::File { path, .. } => Some(path.as_path()),
+            _ => None,
+        });
+        files.collect()
+    }
+
     /// Reads the resolved scenario of a checkpoint, whose particles need no files any more.
     ///
     /// # Errors

@@ -9,6 +9,9 @@ use crate::messages::number;
 use crate::mistake::{Mistake, Span};
 use crate::units::{Dimension, System};
 
+/// The largest angle of a rotation in degrees: beyond, its last bits are parts of a turn.
+pub const TURNED: f64 = 1e6;
+
 /// The numbers that a key takes.
 #[derive(Debug, Clone, Copy)]
 pub struct Range {
@@ -377,6 +380,17 @@ impl<'a> Section<'a> {
     /// Three numbers.
     pub fn numbers(&mut self, key: &'static str) -> Option<[f64; 3]> {
         self.three(key, None)
+    }
+
+    /// Three numbers from −`most` to `most`.
+    pub fn numbers_up_to(&mut self, key: &'static str, most: f64) -> Option<[f64; 3]> {
+        let numbers = self.numbers(key)?;
+        if let Some(bad) = numbers.iter().find(|n| n.abs() > most) {
+            let message = format!("{} has {} in it", self.full(key), number(*bad));
+            self.mistake(key, message, format!("allowed: -{most:e} to {most:e}"), None);
+            return None;
+        }
+        Some(numbers)
     }
 
     fn three(&mut self, key: &'static str, convert: Option<(Dimension, System)>) -> Option<[f64; 3]> {

@@ -13,7 +13,8 @@ use crate::files::FileError;
 use crate::files::formats::temporal::Plan;
 use crate::files::formats::{self, FORMATS, WriteAll};
 use crate::files::particles::Loaded;
-use crate::files::snapshot::{Field, Float};
+use crate::files::snapshot::{Field, Float, Units};
+use crate::units::System;
 use source::Source;
 
 const EXAMPLES: &str = "\
@@ -48,7 +49,7 @@ pub struct Convert {
     precision: Option<Precision>,
     /// What the numbers are in, for inputs that do not say it (they are not changed): nbody, si, astro, solar, md
     #[arg(long, value_name = "SYSTEM", value_parser = parse_system)]
-    units: Option<crate::units::System>,
+    units: Option<System>,
     /// The time, for inputs that do not say it
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     time: Option<f64>,
@@ -80,7 +81,7 @@ fn parse_which(text: &str) -> Result<Which, String> {
     }
 }
 
-fn parse_system(text: &str) -> Result<crate::units::System, String> {
+fn parse_system(text: &str) -> Result<System, String> {
     source::system(text).ok_or_else(|| "allowed: nbody, si, astro, solar, md".to_string())
 }
 
@@ -115,7 +116,7 @@ pub fn convert(options: &Convert) -> Result<(), Failure> {
             (write_all(options, &source, write)?, format!("{} snapshots", source.len()))
         }
         _ => {
-            let Loaded { snapshot: s, precision, dropped } = options.amend(source.load(options.chosen(&source)?)?);
+            let Loaded { snapshot: s, precision, dropped } = options.amend(source.load(options.chosen(&source)?)?)?;
             warn(&options.input, &dropped);
             let bytes = (format.write)(output, &s, precision).map_err(refused)?;
             (bytes, format!("{} particles at time {}", s.id.len(), s.time))
@@ -145,20 +146,30 @@ impl Convert {
         }
     }
 
-    /// Puts in what the options say.
-    fn amend(&self, mut loaded: Loaded) -> Loaded {
+    /// Puts in what the options say, where the file does not say something else.
+    fn amend(&self, mut loaded: Loaded) -> Result<Loaded, FileError> {
+        let s = &mut loaded.snapshot;
+        let said = |option: &str, what: String| {
+            Err(FileError::data(&self.input, format!("says {what}; {option} is for files that do not say it")))
+        };
         match self.precision {
             Some(Precision::F32) => loaded.precision = Float::F32,
             Some(Precision::F64) => loaded.precision = Float::F64,
             None => {}
         }
-        if let Some(system) = self.units {
-            loaded.snapshot.units = system.snapshot();
+        if let Some(units) = self.units.map(System::snapshot) {
+            if s.units != units && s.units != Units::default() {
+                return said("--units", format!("that its units are {}", s.units));
+            }
+            s.units = units;
         }
         if let Some(time) = self.time {
-            loaded.snapshot.time = time;
+            if s.time != time && s.time != 0.0 {
+                return said("--time", format!("that its time is {}", s.time));
+            }
+            s.time = time;
         }
-        loaded
+        Ok(loaded)
     }
 }
 
@@ -180,7 +191,7 @@ fn write_all(options: &Convert, source: &Source, write: WriteAll) -> Result<u64,
     }
     let mut plan = Plan { counts: vec![], times: vec![], fields: Field::ALL.to_vec(), precision: Float::F32 };
     for i in 0..source.len() {
-        let Loaded { snapshot: s, precision, dropped } = options.amend(source.load(i)?);
+        let Loaded { snapshot: s, precision, dropped } = options.amend(source.load(i)?)?;
         warn(&options.input, &dropped);
         plan.counts.push(s.id.len());
         plan.times.push(s.time);
@@ -191,7 +202,7 @@ fn write_all(options: &Convert, source: &Source, write: WriteAll) -> Result<u64,
             plan.precision = Float::F64;
         }
     }
-    let load = |i| Ok(options.amend(source.load(i)?).snapshot);
+    let load = |i| Ok(options.amend(source.load(i)?)?.snapshot);
     write(&options.output, &plan, &load).map_err(refused)
 }
 

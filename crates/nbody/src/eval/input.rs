@@ -19,6 +19,8 @@ pub struct Points {
     pub strengths: Vec<Vec<f64>>,
     /// If the file has them. [N]
     pub id: Option<Vec<u64>>,
+    /// Side of the periodic box that the file says they are in, the longest; 0 for none.
+    pub side: f64,
 }
 
 /// What kind of file a name stands for.
@@ -114,7 +116,7 @@ fn of_table(table: &Table, strengths: Names) -> Result<Points, Failure> {
     }
     let position = table.positions()?;
     let strengths = strengths.of_table(table)?;
-    Ok(Points { dimension: table.dimension()?, position, strengths, id })
+    Ok(Points { dimension: table.dimension()?, position, strengths, id, side: 0.0 })
 }
 
 fn of_array(
@@ -148,7 +150,7 @@ fn of_snapshot(path: &Path, axes: usize, strengths: Names) -> Result<Points, Fai
         ["q"] => vec![s.charge.unwrap_or(s.mass)],
         names => return error(format!("a snapshot has no {}; give them with --strengths", names.join(", "))),
     };
-    Ok(Points { dimension: axes, position: s.position, strengths, id: Some(s.id) })
+    Ok(Points { dimension: axes, position: s.position, strengths, id: Some(s.id), side: s.box_size })
 }
 
 /// The columns `names`, in this order if the file is a plain array.

@@ -11,7 +11,7 @@ mod report;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use fmm::{Device, Problem, Solver};
+use fmm::{Device, Kernel, Problem, Solver};
 
 use crate::console::{notes, tell};
 use crate::failure::Failure;
@@ -89,6 +89,10 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Failure> {
     }
     let mut seconds = Seconds::default();
     let (sources, targets) = timed(&mut seconds.read, || read(options))?;
+    let in_open_space = options.problem.settings.boundary.periodic().is_none();
+    if sources.side > 0.0 && in_open_space && kernel == Kernel::Laplace && !options.quiet {
+        tell(format_args!("nbody: warning: {}", report::in_a_box(&options.sources, sources.side)));
+    }
     let exclusions = options.exclusions.as_deref();
     let exclusions = exclusions.map(|path| exclusions::read(path, sources.position.len(), "row of the sources"));
     let problem = Problem { exclusions: exclusions.transpose()?.unwrap_or_default(), ..options.problem.clone() };

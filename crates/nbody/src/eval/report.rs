@@ -1,5 +1,7 @@
 //! Messages and the JSON object of the command.
 
+use std::path::Path;
+
 use fmm::{Errors, Evaluation, Family, Kernel, Points};
 use fmm_core::planar::Blob;
 use fmm_core::{Softening, Stage, Surroundings};
@@ -8,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{Options, Seconds};
 use crate::console;
 use crate::failure::Failure;
+use crate::messages::number;
 
 /// What is known at the end.
 pub struct Facts<'a> {
@@ -56,6 +59,14 @@ pub fn coincident(pairs: u64, targets: bool) -> String {
         (_, true) => format!("{pairs} pairs of a target and a source are"),
     };
     format!("{what} at the same place and, unsoftened, contribute 0")
+}
+
+/// The warning of sources that are in a periodic box of that side and summed in open space.
+pub fn in_a_box(path: &Path, side: f64) -> String {
+    let (path, side) = (path.display(), number(side));
+    format!(
+        "{path}: its particles are in a periodic box of side {side}, whose images are summed with --periodic {side} alone"
+    )
 }
 
 impl Facts<'_> {

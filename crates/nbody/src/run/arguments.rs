@@ -48,7 +48,7 @@ pub struct Arguments {
     /// Worker threads, 1 to 1024 [default: all cores]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// No progress and no table of stages
+    /// No progress and no table of stages; warnings stay
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
     /// Also tell what was resolved

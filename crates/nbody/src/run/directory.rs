@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use serde_json::Value;
 
 use super::identity::Identity;
-use super::names::{is_listed, is_ours, is_temporary, names, number};
+use super::names::{is_listed, is_ours, is_temporary, names, number, spare};
 use super::table;
 use super::writer::{Taking, Writer, Written};
 use crate::failure::Failure;
@@ -150,11 +150,11 @@ fn written(path: &Path) -> Result<Vec<String>, Failure> {
 impl RunDirectory {
     /// Creates the directory, with the text of the scenario in it. One with files in it is refused unless `force`; then an
     /// earlier run's files are removed, because its later snapshots would mix with the new ones, but not before there is
-    /// something to write: a run that cannot begin leaves them.
+    /// something to write: a run that cannot begin leaves them. `inputs` are the files that the scenario reads.
     ///
     /// # Errors
-    /// 74 for a directory that is in use, or whose files cannot be written.
-    pub fn create(path: &Path, scenario: &str, force: bool, id: RunId) -> Result<Self, Failure> {
+    /// 74 for a directory that is in use, whose files cannot be written, or are inputs.
+    pub fn create(path: &Path, (scenario, inputs): (&str, &[&Path]), force: bool, id: RunId) -> Result<Self, Failure> {
         let path = path.to_owned();
         make(&path)?;
         let names = names(&path)?;
@@ -173,6 +173,9 @@ impl RunDirectory {
         let fresh = written(&path)?.is_empty();
         if !fresh && !force {
             return Err(Failure::new(74, format!("{}: another nbody run has begun in this directory", path.display())));
+        }
+        if !fresh {
+            spare(&path, inputs)?;
         }
         let mut directory = RunDirectory { replaces: Some(scenario.into()), ..RunDirectory::of(path, Some(id), lock) };
         if fresh {

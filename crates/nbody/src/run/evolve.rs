@@ -88,7 +88,7 @@ pub fn run(mut run: impl Evolve, stop: &Stop) -> Result<(), Failure> {
     let nonsense = run.judge();
     let report = run.report();
     let course = run.course_mut();
-    nonsense.iter().for_each(|text| course.progress.warn(text, course.options.quiet));
+    nonsense.iter().for_each(|text| course.progress.warn(text));
     let nonsense = nonsense.first().filter(|_| course.options.strict);
     course.conclude(ending, report, nonsense.is_some())?;
     nonsense.map_or(Ok(()), |text| Err(Failure::new(1, format!("{text} (--strict)"))))

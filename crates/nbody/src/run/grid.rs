@@ -92,7 +92,8 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
     some(&field)?;
     let wall = Wall::from(begun);
     let id = identity::of_grid(&scenario.resolved(), &field);
-    let mut directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force, id)?;
+    let mut directory =
+        RunDirectory::create(&scenario.directory, (&scenario.text, &scenario.inputs()), options.force, id)?;
     let events = Events::new(options.json);
     let mut times = StageTimes::default();
     let mut facts = about(&grid);

@@ -165,11 +165,7 @@ fn scenario(options: &Options) -> Result<Scenario, Failure> {
 /// is suspicious.
 fn start(scenario: Scenario, options: &Options) -> Result<(Scenario, Initial), Failure> {
     let initial = Initial::of(&scenario, read_hdf5)?;
-    let warn = |text: String| {
-        if !options.quiet {
-            console::tell(format_args!("nbody: warning: {text}"));
-        }
-    };
+    let warn = |text: String| console::tell(format_args!("nbody: warning: {text}"));
     suspicious(&scenario)?.into_iter().for_each(warn);
     let (mut scenario, chosen) = with_step(scenario, &initial)?;
     chosen.into_iter().for_each(warn);
@@ -183,7 +179,7 @@ fn start(scenario: Scenario, options: &Options) -> Result<(Scenario, Initial), F
 fn fresh(options: &Options) -> Result<Start, Failure> {
     let (scenario, initial) = start(scenario(options)?, options)?;
     let id = identity::of_particles(&scenario, &initial);
-    let directory = RunDirectory::create(&scenario.directory, &scenario.text, options.force, id)?;
+    let directory = RunDirectory::create(&scenario.directory, (&scenario.text, &scenario.inputs()), options.force, id)?;
     Ok(Start { scenario, initial, directory, checkpoint: None })
 }
 
@@ -210,7 +206,7 @@ fn resumed(
     let Some(folder) = directory.cloned().or_else(|| resume::folder(options)) else {
         return Err(Failure::new(2, "--resume needs a run directory or a scenario: nbody run --resume DIR"));
     };
-    let opened = resume::open(&folder, options)?;
+    let opened = resume::open(&folder)?;
     match &opened.1.checkpoint.state {
         State::Particles(_) if flow.is_none() => {
             let (directory, Resumed { scenario, latest, .. }) = resume::go_on(particles, opened, options)?;

@@ -46,3 +46,26 @@ pub fn number(name: &str, begin: &str, end: &str) -> Option<u64> {
     let all = number.len() >= 6 && number.bytes().all(|b| b.is_ascii_digit());
     all.then(|| number.parse().unwrap_or(u64::MAX))
 }
+
+/// Refuses to write over an earlier run in `directory` one of whose files is among the `inputs` of the next.
+///
+/// # Errors
+/// 74 with the file.
+pub fn spare(directory: &Path, inputs: &[&Path]) -> Result<(), Failure> {
+    let folder = |path: &Path| path.canonicalize().ok();
+    let written = |path: &Path| {
+        let is_ours = path.file_name().and_then(|n| n.to_str()).is_some_and(is_ours);
+        is_ours && path.parent().and_then(folder) == folder(directory)
+    };
+    // A link in the directory would be removed, what it leads to elsewhere would not, and the other way round.
+    let lost = inputs.iter().find(|path| written(path) || path.canonicalize().is_ok_and(|p| written(&p)));
+    lost.map_or(Ok(()), |path| {
+        let line = format!(
+            "{}: the scenario reads this file, and --force would remove it with the earlier run; move it out of {}, or \
+             name another directory with --out DIR",
+            path.display(),
+            directory.display()
+        );
+        Err(Failure::new(74, line))
+    })
+}

@@ -63,10 +63,9 @@ impl Progress {
         }
     }
 
-    /// Prints a warning, unless the run is quiet.
-    pub fn warn(&self, text: &str, quiet: bool) {
+    /// Prints a warning, also of a quiet run: it is no progress.
+    pub fn warn(&self, text: &str) {
         match &self.kind {
-            _ if quiet => {}
             Kind::Bar(bar) => bar.suspend(|| crate::console::tell(format_args!("nbody: warning: {text}"))),
             _ => crate::console::tell(format_args!("nbody: warning: {text}")),
         }

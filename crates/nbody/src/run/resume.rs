@@ -74,7 +74,7 @@ pub struct Resumed<S> {
 ///
 /// # Errors
 /// 66 where there is none, 74 if another process is at work there, 65 for damage and files of another run.
-pub fn open(folder: &Path, options: &Options) -> Result<(RunDirectory, Latest), Failure> {
+pub fn open(folder: &Path) -> Result<(RunDirectory, Latest), Failure> {
     if !folder.is_dir() {
         let line = format!("{}: no such run directory; --resume takes the folder of an earlier run", folder.display());
         return Err(Failure::new(66, line));
@@ -89,7 +89,7 @@ pub fn open(folder: &Path, options: &Options) -> Result<(RunDirectory, Latest), 
         let line = format!("{path}: a checkpoint of {}, in the directory of a run {other}", state.kind());
         return Err(Failure::new(65, line));
     }
-    if let Some(damage) = latest.damaged.as_ref().filter(|_| !options.quiet) {
+    if let Some(damage) = &latest.damaged {
         let step = latest.checkpoint.step;
         crate::console::tell(format_args!("nbody: warning: {damage}; going on from {path}, step {step}"));
     }

@@ -9,7 +9,7 @@ use fmm_core::grid::bodies::{Body, Inflow, Shape, Solid};
 use fmm_core::grid::flow::Conditions;
 
 use super::super::document::Value;
-use super::super::reader::{Notes, Range, Section};
+use super::super::reader::{Notes, Range, Section, TURNED};
 use super::super::resolved::{number, text, vector};
 use super::Resolution;
 use crate::messages::{number as in_message, short};
@@ -63,7 +63,7 @@ pub(super) fn read(
     domain: &Domain<'_>,
 ) -> Option<Conditions> {
     let mut flow = top.section("flow");
-    let velocity = moderate(&mut flow, "inflow").unwrap_or_default();
+    let velocity = flow.numbers_up_to("inflow", MOST).unwrap_or_default();
     let ramp = flow.number("ramp", Range::NOT_NEGATIVE).unwrap_or(0.0);
     let penalty = flow.number("penalty", Range::PENALTY).unwrap_or(PENALTY);
     flow.close();
@@ -85,7 +85,7 @@ pub(super) fn read(
 
 fn body(mut s: Section<'_>, folder: Option<&Path>, domain: &Domain<'_>) -> Option<Body> {
     let kind = s.choice("shape", &KINDS);
-    let center = moderate(&mut s, "center");
+    let center = s.numbers_up_to("center", MOST);
     let shape = match kind {
         Some(Kind::Sphere) => {
             if !s.has("radius") {
@@ -106,8 +106,8 @@ fn body(mut s: Section<'_>, folder: Option<&Path>, domain: &Domain<'_>) -> Optio
     if !s.has("center") {
         s.missing("center", "where the body is at time 0, for example center = [0.5, 0.5, 0.5]");
     }
-    let vectors = ["rotation", "velocity", "spin"].map(|key| moderate(&mut s, key).unwrap_or_default());
-    let [rotation, velocity, spin] = vectors;
+    let rotation = s.numbers_up_to("rotation", TURNED).unwrap_or_default();
+    let [velocity, spin] = ["velocity", "spin"].map(|key| s.numbers_up_to(key, MOST).unwrap_or_default());
     let body = Body { shape: shape?, center: center?, rotation, velocity, spin };
     fits(&s, &body, domain);
     if kind.is_some() {
@@ -118,7 +118,7 @@ fn body(mut s: Section<'_>, folder: Option<&Path>, domain: &Domain<'_>) -> Optio
 
 /// The surface of a file.
 fn surface(s: &mut Section<'_>, folder: Option<&Path>) -> Option<Surface> {
-    let (given, scale, origin) = (s.string("path"), s.number("scale", Range::SIDE), moderate(s, "origin"));
+    let (given, scale, origin) = (s.string("path"), s.number("scale", Range::SIDE), s.numbers_up_to("origin", MOST));
     let digest = s.string("digest");
     if !s.has("path") {
         s.missing("path", "an STL file with a closed surface, for example path = \"wing.stl\"");
@@ -184,17 +184,6 @@ fn fits(s: &Section<'_>, body: &Body, domain: &Domain<'_>) {
         let of_file = format!("{} turns lengths of the file into those of the scenario", s.full("scale"));
         s.mistake("center", message, label, matches!(body.shape, Shape::Solid(_)).then_some(of_file));
     }
-}
-
-/// Three numbers whose squares are numbers.
-fn moderate(s: &mut Section<'_>, key: &'static str) -> Option<[f64; 3]> {
-    let numbers = s.numbers(key)?;
-    if let Some(bad) = numbers.iter().find(|n| n.abs() > MOST) {
-        let message = format!("{} has {} in it", s.full(key), in_message(*bad));
-        s.mistake(key, message, format!("allowed: -{MOST:e} to {MOST:e}"), None);
-        return None;
-    }
-    Some(numbers)
 }
 
 /// Three lengths.

@@ -107,7 +107,8 @@ pub fn fresh(
     let solver = who(pairs)?;
     scenario.steps.count = options.steps.unwrap_or(scenario.steps.count);
     let id = identity::of_grid(&scenario.resolved(None), flow.vorticity());
-    let mut directory = RunDirectory::create(&scenario.grid.directory, &scenario.grid.text, options.force, id)?;
+    let grid = &scenario.grid;
+    let mut directory = RunDirectory::create(&grid.directory, (&grid.text, &grid.inputs()), options.force, id)?;
     directory.write_index()?;
     let start = Start { scenario, flow, directory, checkpoint: None, files: 0, pairs };
     start.run(solver, (options, threads, Wall::from(begun)), stop)

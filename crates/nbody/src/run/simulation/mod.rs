@@ -181,7 +181,7 @@ impl Evolve for ParticleRun<'_> {
         let pairs = self.motion.store().coincident_pairs();
         if pairs > 0 && self.scenario.softening_length() == 0.0 {
             let text = format!("{pairs} pairs of particles are at the same place; unsoftened they do not interact");
-            self.course.progress.warn(&text, self.course.options.quiet);
+            self.course.progress.warn(&text);
         }
         self.sense.end(&self.scenario, self.motion.count())
     }

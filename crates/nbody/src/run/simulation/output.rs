@@ -119,7 +119,7 @@ impl ParticleRun<'_> {
             way_out: "Leave out solver.order and solver.theta, or choose precision = \"f64\"",
         };
         if let Some(text) = measured.judge(verify.action, (self.course.step, self.time()))? {
-            self.course.progress.warn(&text, self.course.options.quiet);
+            self.course.progress.warn(&text);
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl ParticleRun<'_> {
         (self.last, self.measured, self.worst) = (now, true, self.worst.max(now.drift_from(&first).abs()));
         for text in self.sense.look(&self.scenario, &now) {
             let text = format!("step {}, time {}: {text}", self.course.step, number(self.time()));
-            self.course.progress.warn(&text, self.course.options.quiet);
+            self.course.progress.warn(&text);
         }
         if !line {
             return Ok(());

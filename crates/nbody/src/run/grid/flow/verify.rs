@@ -30,7 +30,7 @@ impl<S: GridStore> FlowRun<S> {
             way_out: "Choose a smaller solver.theta, a larger solver.order or solver.guard, or solver.precision = \"f64\"",
         };
         if let Some(text) = measured.judge(verify.action, (step, time))? {
-            self.course.progress.warn(&text, self.course.options.quiet);
+            self.course.progress.warn(&text);
         }
         Ok(())
     }
