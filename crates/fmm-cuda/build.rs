@@ -109,7 +109,7 @@ const ROOMS: &[Views] = &[
     ("grid_fields", &[], &[("crate::grid::fields::view", "grid/fields/view.rs")]),
     ("planar", &[], &[("crate::planar::view", "planar/view.rs")]),
     ("planar_versions", &["view"], &[("crate::planar::versions::view", "planar/versions/view.rs")]),
-    ("forces", &["view", "geometry"], &[("crate::forces::view", "forces/view.rs")]),
+    ("forces", &["view", "mesh"], &[("crate::forces::view", "forces/view.rs")]),
     ("m2l_variants", &["view"], &[("crate::m2l_variants::view", "m2l_variants/view.rs")]),
     ("mesh", &["view"], &[("crate::mesh::view", "mesh/view.rs")]),
 ];

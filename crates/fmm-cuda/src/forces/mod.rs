@@ -5,23 +5,17 @@ pub mod view;
 use cust::memory::DevicePointer;
 use fmm_core::boundary::PeriodicBox;
 use fmm_core::forces::{External, Forces, LennardJones, Shape};
-use fmm_core::tree::Cube;
 use fmm_core::{Error, ForceReport, Stage, StageTimes};
 
 use self::view::{ExclusionView, ExternalView, ShortView};
 use crate::Gpu;
-use crate::boxed::{self, Boxed};
+use crate::boxed::Boxed;
 use crate::buffer::Buffer;
 use crate::direct::kernel;
-use crate::geometry::{DeviceTree, Work, launch};
+use crate::geometry::{Work, launch};
 use crate::inputs::Ends;
-use crate::view::{Body, GatherView, TILE};
-
-/// Ions of a leaf: a lane has each.
-const LEAF: usize = 32;
-
-/// Warps of a block.
-const WARPS: usize = 4;
+use crate::mesh::InCells;
+use crate::mesh::view::{BrickView, Lattice, NEAR_WARPS};
 
 /// Threads of a block of the kernels that have a particle a thread.
 const EACH: usize = 256;
@@ -33,8 +27,7 @@ pub struct Acting {
     pub forces: Forces,
     /// Energy and virial of the last forces between particles.
     pub force_report: ForceReport,
-    tree: DeviceTree,
-    ions: Buffer<Body>,
+    ions: InCells,
     partial: Buffer<f64>,
     /// Excluded partners of each particle: `[n + 1]`, and as many as there are.
     start: Buffer<u32>,
@@ -172,41 +165,24 @@ impl Acting {
         field: &Buffer<f64>,
     ) -> Result<(), Error> {
         let n = ends.sources.n;
-        let cube = Cube { corner: [0.0; 3], side: cell.longest() };
-        self.tree.build(gpu, work, boxed.places(cell, ends).0, cube, LEAF)?;
-        boxed::unstretch(gpu, cell, &self.tree)?;
-        self.ions.resize(n)?;
-        let within = boxed.ends(ends).sources;
-        let gather = GatherView {
-            position: within.position,
-            strength: within.strength,
-            order: self.tree.order.pointer(),
-            bodies: self.ions.pointer(),
-            n: n as u32,
-            ..GatherView::default()
-        };
-        let count = self.tree.leaves.len();
-        self.partial.resize(2 * count)?;
+        let lattice = Lattice::of_pairs(cell.side, pairs.cutoff, n);
+        self.ions.arrange(gpu, work, &lattice, boxed.ends(ends).sources, 1.0, false)?;
+        let brick = lattice.brick(pairs.cutoff, n, 1.0);
+        let blocks = lattice.bricks(brick);
+        self.partial.resize(2 * NEAR_WARPS * blocks as usize)?;
         let view = ShortView {
-            cells: self.tree.view(),
-            leaves: self.tree.leaves.pointer(),
-            order: self.tree.order.pointer(),
-            ions: self.ions.pointer(),
+            bricks: BrickView::new(&lattice, brick, pairs.cutoff, &self.ions, &self.ions),
+            order: self.ions.order.pointer(),
             field: field.pointer(),
             partial: self.partial.pointer(),
             kinds: pairs.kinds(),
-            sides: cell.side,
-            aspect: cell.side.map(|s| s / cell.longest()),
             cutoff: pairs.cutoff,
             per_charge: 1.0 / self.forces.constant,
-            count: count as u32,
-            unused: 0,
         };
-        // SAFETY: all arrays have the lengths that the tree and the views say.
-        unsafe {
-            launch(gpu, "gather_tree_f64", n.div_ceil(TILE), TILE, &gather)?;
-            launch(gpu, "short_range", count.div_ceil(WARPS), 32 * WARPS, &view)?;
-        }
+        let stream = gpu.stream();
+        self.partial.fill(stream, 0)?;
+        // SAFETY: all arrays have the lengths that the view says.
+        unsafe { gpu.kernels().launch(stream, "short_range", blocks, (32 * NEAR_WARPS) as u32, &view)? };
         gpu.finish()?;
         self.count_beside()
     }

@@ -3,39 +3,27 @@
 
 use cust::memory::{DeviceCopy, DevicePointer};
 
-use crate::geometry::view::CellsView;
-use crate::view::{Body, ReadOnly};
+use crate::mesh::view::BrickView;
+use crate::view::ReadOnly;
 
 /// Short-range forces between ions of two kinds. The sign of an ion's charge is its kind.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
 pub struct ShortView {
-    /// Tree of the ions.
-    pub cells: CellsView,
-    /// `[count]`
-    pub leaves: ReadOnly<u32>,
+    /// Cells of the ions.
+    pub bricks: BrickView,
     /// Place of each ion in the caller's order. `[n]`
     pub order: ReadOnly<u32>,
-    /// In the order of the tree. `[n]`
-    pub ions: ReadOnly<Body>,
     /// In the caller's order: added to. `[n][3]`
     pub field: DevicePointer<f64>,
-    /// Energy and virial of each leaf. `[count][2]`
+    /// Energy and virial of each warp: added to. `[blocks][NEAR_WARPS][2]`
     pub partial: DevicePointer<f64>,
     /// For each pair of kinds: σ², ε, and u and −u′ at the cut-off.
     pub kinds: [[f64; 4]; 4],
-    /// Sides of the periodic box, or 0.
-    pub sides: [f64; 3],
-    /// The sides of a cell over the longest.
-    pub aspect: [f64; 3],
     /// Distance beyond which there is no force.
     pub cutoff: f64,
     /// Field of a force, times the charge.
     pub per_charge: f64,
-    /// Number of leaves.
-    pub count: u32,
-    /// Fills the last word.
-    pub unused: u32,
 }
 
 /// A fixed external field.

@@ -12,6 +12,12 @@ use crate::view::{Body, Points};
 /// The cut-off is at most so many cells long. Along z more cells cost nothing: they are one run of bodies.
 const MOST_REACH: [f64; 3] = [4.0, 4.0, 8.0];
 
+/// Cells along a cut-off of pairs that need no mesh.
+const CELLS_ALONG: [f64; 3] = [2.5, 2.5, 5.0];
+
+/// So many cells are few, however few bodies there are.
+const FEW: f64 = 1e6;
+
 /// Points of a cell at least.
 const FEWEST: [usize; 3] = [2, 2, 1];
 
@@ -34,6 +40,21 @@ impl Lattice {
             cells: cells.map(|n| n as u32),
             unused: 0,
         }
+    }
+
+    /// Cells of a box for pairs up to `cutoff` of so many `bodies`: a few along it, or longer ones where most of the box is
+    /// empty and these would be far more than there are bodies.
+    pub fn of_pairs(side: [f64; 3], cutoff: f64, bodies: usize) -> Self {
+        let along = |d: usize| (CELLS_ALONG[d] * side[d] / cutoff).max(1.0);
+        let all: f64 = [0, 1, 2].map(along).iter().product();
+        let fewer = (FEW.max(4.0 * bodies as f64) / all).cbrt().min(1.0);
+        let cells = [0, 1, 2].map(|d| ((fewer * along(d)) as usize).max(1));
+        Lattice::new([0, 1, 2].map(|d| FEWEST[d] * cells[d]), side, cutoff, 1.0)
+    }
+
+    /// Half the diagonal of a brick of cells.
+    pub fn half_diagonal(&self, brick: [u32; 3]) -> f64 {
+        0.5 * [0, 1, 2].map(|d| f64::from(brick[d]) * self.size[d]).iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
     /// How many cells there are.

@@ -22,7 +22,7 @@ use crate::fmm::More;
 use crate::geometry::Work;
 use crate::inputs::Ends;
 use crate::view::Body;
-use cells::InCells;
+pub use cells::InCells;
 use pairs::{PairRequest, PairSums, Pairs};
 pub use transform::check_lines;
 use transform::{MeshArrays, Transform};

@@ -5,7 +5,7 @@ use fmm_core::mesh::{self, Far};
 use fmm_core::{Error, Softening};
 
 use super::cells::InCells;
-use super::view::{CutoffView, Lattice, MESH_TILE, NEAR_WARPS, TERMS};
+use super::view::{BrickView, CutoffView, Lattice, MESH_TILE, NEAR_WARPS, TERMS};
 use crate::Gpu;
 use crate::buffer::Buffer;
 use crate::direct;
@@ -65,6 +65,29 @@ fn padded<T: Copy + Default>(coefficients: &[f64], terms: usize, of: impl Fn(f64
     all
 }
 
+impl BrickView {
+    /// Of the pairs up to `cutoff`, in the units of the cells.
+    pub fn new(lattice: &Lattice, brick: [u32; 3], cutoff: f64, sources: &InCells, targets: &InCells) -> Self {
+        let (square, half, [x, y, z]) = (cutoff * cutoff, lattice.half_diagonal(brick), lattice.size);
+        // Both factors of a product lose a part of 2⁻¹⁰ at most.
+        let reach2 = square + 1.05 * half * (half + cutoff) / 256.0;
+        let units = [x, y, z, square, 1.0 / z, reach2];
+        BrickView {
+            lattice: *lattice,
+            targets: targets.near.pointer(),
+            target_depth: targets.depth.pointer(),
+            target_start: targets.start.pointer(),
+            sources: sources.near.pointer(),
+            depth: sources.depth.pointer(),
+            start: sources.start.pointer(),
+            units,
+            units_f32: units.map(|x| x as f32),
+            brick,
+            reach: lattice.size.map(|size| (1.0001 * cutoff / size) as u32 + 1),
+        }
+    }
+}
+
 impl Pairs {
     /// Of a far kernel, with the cells of a mesh.
     ///
@@ -96,23 +119,13 @@ impl Pairs {
         let needed = potential.len().max(force.len() + 1);
         let written = WRITTEN[usize::from(!single)];
         let terms = *written.iter().find(|&&n| n >= needed).unwrap_or(&TERMS);
-        let (square, [x, y, z]) = (cutoff * cutoff, lattice.size);
-        // Both factors of a product lose a part of 2⁻¹⁰ at most.
-        let half =
-            0.5 * [0, 1, 2].map(|d| f64::from(brick[d]) * lattice.size[d]).iter().map(|x| x * x).sum::<f64>().sqrt();
-        let reach2 = square + 1.05 * half * (half + cutoff) / 256.0;
+        let square = cutoff * cutoff;
         // Coordinates are rounded by a part of what they are.
-        let too_close = if single { (closest * cutoff.max(half)).powi(2) } else { 0.0 };
-        let units = [x, y, z, square, 2.0 / square, too_close, 1.0 / z, reach2];
+        let too_close = if single { (closest * cutoff.max(lattice.half_diagonal(brick))).powi(2) } else { 0.0 };
+        let units = [2.0 / square, too_close];
         let mut view = CutoffView {
-            lattice: *lattice,
-            targets: at.near.pointer(),
-            target_depth: at.depth.pointer(),
+            bricks: BrickView::new(lattice, brick, *cutoff, sources, at),
             target_cell: at.cell.pointer(),
-            target_start: at.start.pointer(),
-            sources: sources.near.pointer(),
-            depth: sources.depth.pointer(),
-            start: sources.start.pointer(),
             columns: self.columns.pointer(),
             sums: to.sums.pointer(),
             again: to.again.pointer(),
@@ -126,12 +139,8 @@ impl Pairs {
             force: padded(force, terms - 1, |x| x),
             potential_f32: padded(potential, terms, |x| x as f32),
             force_f32: padded(force, terms - 1, |x| x as f32),
-            n: n as u32,
             columns_len: (self.columns.len() / 2) as u32,
             same: u32::from(targets.is_none()),
-            unused: 0,
-            brick,
-            reach: lattice.size.map(|size| (1.0001 * cutoff / size) as u32 + 1),
         };
         let name = format!("mesh_near_{kernel}_{}_{terms}", if single { "f32" } else { "f64" });
         let blocks = lattice.bricks(brick);

@@ -86,18 +86,16 @@ pub struct CellsView {
     pub unused: u32,
 }
 
-/// Pairs within the cut-off.
+/// Pairs within a cut-off of the bodies of cells, by bricks of these.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]
-pub struct CutoffView {
-    /// The mesh.
+pub struct BrickView {
+    /// The cells.
     pub lattice: Lattice,
     /// As in [`CellsView`]. `[targets][4]`
     pub targets: ReadOnly<F32OrF64>,
     /// `[targets]`
     pub target_depth: ReadOnly<F32OrF64>,
-    /// `[targets]`
-    pub target_cell: ReadOnly<u32>,
     /// First place of each cell of targets.
     pub target_start: ReadOnly<u32>,
     /// `[sources][4]`
@@ -106,6 +104,25 @@ pub struct CutoffView {
     pub depth: ReadOnly<F32OrF64>,
     /// First place of each cell of sources.
     pub start: ReadOnly<u32>,
+    /// Sides of a cell, square of the cut-off, one over the side of a cell along z, and the square of the distance within
+    /// which a pair may be within the cut-off, as products in TF32 find it; scaled.
+    pub units: [f64; 6],
+    /// In single precision.
+    pub units_f32: [f32; 6],
+    /// Cells of a brick, whose targets a block has.
+    pub brick: [u32; 3],
+    /// Cells that the cut-off reaches beyond a brick at most.
+    pub reach: [u32; 3],
+}
+
+/// Pairs within the cut-off of a mesh.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct CutoffView {
+    /// Their cells.
+    pub bricks: BrickView,
+    /// `[targets]`
+    pub target_cell: ReadOnly<u32>,
     /// Columns of cells around one, along x and y. `[columns][2]`
     pub columns: ReadOnly<i32>,
     /// Potential and field, scaled. `[targets][4]`
@@ -116,12 +133,11 @@ pub struct CutoffView {
     pub target_bodies: ReadOnly<Body>,
     /// `[sources]`
     pub source_bodies: ReadOnly<Body>,
-    /// Sides of a cell, square of the cut-off, two over it, square of the distance within which pairs are too close (0: none
-    /// is), one over the side of a cell along z, and the square of the distance within which a pair may be within the cut-off,
-    /// as products in TF32 find it; scaled.
-    pub units: [f64; 8],
+    /// Two over the square of the cut-off, and the square of the distance within which pairs are too close (0: none is);
+    /// scaled.
+    pub units: [f64; 2],
     /// In single precision.
-    pub units_f32: [f32; 8],
+    pub units_f32: [f32; 2],
     /// Square of the cut-off.
     pub cutoff2: f64,
     /// Of the kernel.
@@ -134,18 +150,10 @@ pub struct CutoffView {
     pub potential_f32: [f32; TERMS],
     /// The same.
     pub force_f32: [f32; TERMS],
-    /// Number of targets.
-    pub n: u32,
     /// Number of columns.
     pub columns_len: u32,
     /// 1: targets are the sources, in the same order.
     pub same: u32,
-    /// Fills the last word.
-    pub unused: u32,
-    /// Cells of a brick, whose targets a block has.
-    pub brick: [u32; 3],
-    /// Cells that the cut-off reaches beyond a brick at most.
-    pub reach: [u32; 3],
 }
 
 /// Between bodies and the mesh.
