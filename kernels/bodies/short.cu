@@ -8,9 +8,9 @@ constexpr unsigned EACH = 256;
 
 // Energy and -u'/r of two ions at r^2, within the cut-off.
 __device__ inline double of_two(const double *kind, double r2, double cutoff, double &energy) {
-  const double inverse = 1 / r2, r = sqrt(r2), t = kind[0] * inverse, six = t * t * t;
-  energy = 4 * kind[1] * six * (six - 1) - kind[2] + (r - cutoff) * kind[3];
-  return 24 * kind[1] * six * (2 * six - 1) * inverse - kind[3] / r;
+  const double of_r = rsqrt(r2), inverse = of_r * of_r, t = kind[0] * inverse, six = t * t * t;
+  energy = 4 * kind[1] * six * (six - 1) - kind[2] + (r2 * of_r - cutoff) * kind[3];
+  return 24 * kind[1] * six * (2 * six - 1) * inverse - kind[3] * of_r;
 }
 
 __device__ inline double warp_total(double x) {

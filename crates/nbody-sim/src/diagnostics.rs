@@ -65,7 +65,7 @@ pub struct Vorticity {
 /// Sums over ions in a periodic box.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ions {
-    /// 2T/((3N − 3) k_B).
+    /// 2T/((3N − 3) k_B), with T about the center of mass: a bath that acts on each ion moves that too.
     pub temperature: f64,
     /// (2T + W_Coulomb + Σ d·f of short-range pairs)/(3V).
     pub pressure: f64,
@@ -151,16 +151,20 @@ impl Diagnostics {
     }
 
     /// The same sums for `n` particles in a box of `volume`. `report` has what acts in addition to
-    /// Coulomb's law or gravity; `ions` has k_B and Σ q x if the particles are ions.
-    pub fn in_box(self, volume: f64, n: usize, report: ForceReport, ions: Option<(f64, [f64; 3])>) -> Self {
+    /// Coulomb's law or gravity; `ions` has k_B, Σ m and Σ q x if the particles are ions.
+    pub fn in_box(self, volume: f64, n: usize, report: ForceReport, ions: Option<(f64, f64, [f64; 3])>) -> Self {
         // Σ m x·a depends on which images are taken; the virial of 1/r with its images is its energy.
         let clausius = self.potential + report.virial;
         let freedom = (3.0 * n as f64 - 3.0).max(1.0);
-        let ions = ions.map(|(boltzmann, dipole)| Ions {
-            temperature: 2.0 * self.kinetic / (freedom * boltzmann),
-            pressure: (2.0 * self.kinetic + clausius) / (3.0 * volume),
-            dipole,
-            short_range: report.energy,
+        let ions = ions.map(|(boltzmann, mass, dipole)| {
+            let together = 0.5 * self.momentum.iter().map(|p| p * p).sum::<f64>() / mass;
+            let kinetic = (self.kinetic - together).max(0.0);
+            Ions {
+                temperature: 2.0 * kinetic / (freedom * boltzmann),
+                pressure: (2.0 * kinetic + clausius) / (3.0 * volume),
+                dipole,
+                short_range: report.energy,
+            }
         });
         Diagnostics { potential: self.potential + report.energy, clausius, ions, ..self }
     }

@@ -151,7 +151,7 @@ impl SnapshotBuilder {
         dipole: impl FnOnce() -> [f64; 3],
     ) -> Diagnostics {
         let Some(cell) = self.boundary.periodic() else { return all };
-        let ions = (self.law == Law::Coulomb).then(|| (self.boltzmann, dipole()));
+        let ions = (self.law == Law::Coulomb).then(|| (self.boltzmann, self.initial.mass.iter().sum(), dipole()));
         all.in_box(cell.volume(), n, report, ions)
     }
 

@@ -254,7 +254,17 @@ fn a_box_that_is_not_summed_is_noticed() {
     folder.done(&["case.toml", "--out", "a", "-q"]);
     for (options, warned) in [("", true), (" --periodic 4", false), (" -q", false)] {
         let output = folder.eval(&format!("--sources a/snap_000000.hdf{options}"));
-        let warning = told(&output).contains("in a periodic box of side 4, ");
+        let warning = told(&output).contains("in a periodic box (longest side 4)");
         assert!(code(&output) == 0 && warning == warned, "{options}: {}", told(&output));
     }
+}
+
+#[test]
+fn lines_are_in_order_after_a_longer_step() {
+    let folder = finished();
+    let longer = ["run", "--resume", "a", "--until", "0.15", "-q", "--set", "time.dt=0.05", "--force"];
+    let output = folder.command(&longer).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", told(&output));
+    let check = folder.command(&["check", "a"]).output().unwrap();
+    assert_eq!(code(&check), 0, "{}", told(&check));
 }

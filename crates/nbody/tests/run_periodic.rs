@@ -155,6 +155,29 @@ fn ions_take_the_temperature_of_their_bath_and_then_keep_their_energy() {
     assert_eq!(last("langevin").velocity, last("parts").velocity);
 }
 
+/// A bath that acts on each ion drives their center of mass too, which is no heat: of 8 ions it would be an eighth.
+#[test]
+fn few_ions_have_the_temperature_of_their_bath_and_may_scatter() {
+    let bath = MOLTEN.replace("1000.0", "300.0").replace("until = 0.1\n", "").replace("time = 0.02", "time = 0.01");
+    let bath = bath.split("[verify]").next().unwrap().replace("cutoff = 0.6", "cutoff = 0.33");
+    let folder = Folder::new(&format!("{SALT}{bath}"));
+    let set = |s: &'static str| ["--set", s];
+    let sets = [
+        set("particles.0.cells=1"),
+        set("particles.0.spacing=0.33"),
+        set("boundary.side=0.66"),
+        set("solver.method=direct"),
+        set("time.dt=0.0005"),
+        set("time.end=4"),
+        set("output.every=4"),
+        set("output.diagnostics_every=0.005"),
+    ];
+    folder.done(&[&["case.toml", "--out", "few", "-q", "--strict"], sets.as_flattened()].concat());
+    let all = column(&folder.path("few"), "temperature");
+    let mean = all[100..].iter().sum::<f64>() / (all.len() - 100) as f64;
+    assert!((285.0..315.0).contains(&mean), "{mean}");
+}
+
 #[test]
 fn what_cannot_be_run_is_refused() {
     let folder = Folder::new(SALT);

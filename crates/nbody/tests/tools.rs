@@ -193,7 +193,7 @@ fn check_finds_damage_of_every_kind() {
         (|run| fs::write(run.join("run.hdf.series"), "{}").unwrap(), "not an index"),
         (|run| fs::write(run.join("run.json"), "{").unwrap(), "run.json"),
         (|run| fs::write(run.join("diagnostics.csv"), "step,time\n0,0\n1,nan\n").unwrap(), "line 3, column time"),
-        (|run| fs::write(run.join("diagnostics.csv"), "step,time\n2,0\n1,1\n").unwrap(), "comes after"),
+        (|run| fs::write(run.join("diagnostics.csv"), "step,time\n1,1\n2,0\n").unwrap(), "comes after"),
     ];
     for (spoil, words) in cases {
         let folder = run_copy();

@@ -199,7 +199,7 @@ fn what_cannot_be_converted_is_refused_by_name() {
         (&["big.csv", "a.hdf", "--precision", "f32"], 65, "too large for f32"),
         (&["text.hdf", "a.csv"], 65, "not an HDF5 file"),
         (&["there.csv", "a.hdf"], 65, "empty"),
-        (&["no_mass.csv", "a.hdf", "--units", "cgs"], 2, "allowed: nbody, si, astro, solar, md"),
+        (&["no_mass.csv", "a.hdf", "--units", "cgs"], 2, "allowed: nbody, si, astro, solar, md, galactic"),
         (&["snap_000001.hdf", "a.csv", "--units", "si"], 65, "snap_000001.hdf: says that its units are 3085"),
         (&["snap_000001.hdf", "a.csv", "--time", "7"], 65, "snap_000001.hdf: says that its time is "),
     ] {

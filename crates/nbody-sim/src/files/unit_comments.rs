@@ -15,7 +15,7 @@ use crate::messages::clipped;
 const STATED: [&str; 3] = ["unit_length_cm", "unit_mass_g", "unit_velocity_cm_per_s"];
 
 const WAY: &str = "state them above the header as # unit_length_cm = 3.0856775814913674e18, \
-                   # unit_mass_g = 1.98841e33 and # unit_velocity_cm_per_s = 1e5, or name them in \
+                   # unit_mass_g = 1.988409870698051e33 and # unit_velocity_cm_per_s = 1e5, or name them in \
                    the scenario (particles.units); delete the comment where it means something else";
 
 /// Refuses comments that name units but are not read. Where the units are known anyway, because all

@@ -135,7 +135,7 @@ fn snapshots(
     Ok(())
 }
 
-/// Whether every line has as many finite numbers as there are columns, in order of the steps.
+/// Whether every line has as many finite numbers as there are columns, in order of time.
 fn diagnostics(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {
     const NAME: &str = "diagnostics.csv";
     if !names.contains(NAME) {
@@ -145,11 +145,11 @@ fn diagnostics(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {
     match crate::files::columns::read_columns(&path.join(NAME)) {
         Err(e) => findings.problem(e.exit_code(), e.to_string()),
         Ok(columns) => {
-            let steps = columns.iter().find(|(n, _)| n == "step").map(|(_, v)| v.as_slice()).unwrap_or_default();
-            let disorder = steps.windows(2).find(|w| w[0] >= w[1]);
-            match disorder {
-                Some(w) => findings.problem(65, format!("{NAME}: step {} comes after step {}", w[1], w[0])),
-                None => findings.note(format!("{NAME}: {} {}", steps.len(), plural(steps.len(), "line"))),
+            // By time: with a longer step, which --force allows, a later line has a smaller number.
+            let times = columns.iter().find(|(n, _)| n == "time").map(|(_, v)| v.as_slice()).unwrap_or_default();
+            match times.windows(2).find(|w| w[0] >= w[1]) {
+                Some(w) => findings.problem(65, format!("{NAME}: time {} comes after time {}", w[1], w[0])),
+                None => findings.note(format!("{NAME}: {} {}", times.len(), plural(times.len(), "line"))),
             }
         }
     }

@@ -47,7 +47,7 @@ pub struct Convert {
     /// Precision of floating-point numbers [default: that of the input]
     #[arg(long, value_enum)]
     precision: Option<Precision>,
-    /// What the numbers are in, for inputs that do not say it (they are not changed): nbody, si, astro, solar, md
+    /// What the numbers are in, for inputs that do not say it (they are not changed): nbody, si, astro, solar, md, galactic
     #[arg(long, value_name = "SYSTEM", value_parser = parse_system)]
     units: Option<System>,
     /// The time, for inputs that do not say it
@@ -82,7 +82,7 @@ fn parse_which(text: &str) -> Result<Which, String> {
 }
 
 fn parse_system(text: &str) -> Result<System, String> {
-    source::system(text).ok_or_else(|| "allowed: nbody, si, astro, solar, md".to_string())
+    source::system(text).ok_or_else(|| format!("allowed: {}", System::NAMES.map(|(name, _)| name).join(", ")))
 }
 
 /// Converts.

@@ -61,12 +61,10 @@ pub fn coincident(pairs: u64, targets: bool) -> String {
     format!("{what} at the same place and, unsoftened, contribute 0")
 }
 
-/// The warning of sources that are in a periodic box of that side and summed in open space.
+/// The warning of sources that are in a periodic box, of this side at most, and summed in open space.
 pub fn in_a_box(path: &Path, side: f64) -> String {
     let (path, side) = (path.display(), number(side));
-    format!(
-        "{path}: its particles are in a periodic box of side {side}, whose images are summed with --periodic {side} alone"
-    )
+    format!("{path}: its particles are in a periodic box (longest side {side}), whose images only --periodic sums")
 }
 
 impl Facts<'_> {

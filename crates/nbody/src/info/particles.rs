@@ -40,7 +40,8 @@ pub fn add(facts: &mut Facts, loaded: &Loaded) {
     let fields: Vec<&str> = s.fields().iter().map(|f| f.name()).collect();
     facts.add_as("fields", json!(fields), fields.join(", "));
     facts.add("precision", json!(if loaded.precision == Float::F32 { "f32" } else { "f64" }));
-    let side = if s.box_size == 0.0 { "open".to_string() } else { format!("periodic, side {}", short(s.box_size)) };
+    let side =
+        if s.box_size == 0.0 { "open".to_string() } else { format!("periodic, longest side {}", short(s.box_size)) };
     facts.add_as("box", json!(s.box_size), side);
     if n == 0 {
         return;

@@ -12,8 +12,10 @@ use crate::scenario::{Law, Scenario};
 const ENERGY: f64 = 0.01;
 /// A cluster whose virial ratio is larger flies apart within a crossing time.
 const VIRIAL: f64 = 20.0;
-/// A temperature this many times above or below its bath has left it.
+/// A temperature this many times above or below its bath has left it, if it does not scatter that much.
 const TEMPERATURE: f64 = 2.0;
+/// Standard deviations that the logarithm of the temperature of few ions may be off.
+const SCATTER: f64 = 6.0;
 /// A bath has taken hold of ions whose temperature is this close to its own.
 const HELD: f64 = 1.2;
 
@@ -63,6 +65,8 @@ pub struct Sense {
     mass: f64,
     /// Σ|Γ| or Σ m.
     size: f64,
+    /// Number of particles.
+    count: usize,
     /// Energies at the first look.
     first: Option<Energies>,
     /// Error of the energy at the last look.
@@ -80,7 +84,7 @@ impl Sense {
     /// Nothing shown yet, of particles with these masses or circulations.
     pub fn new(masses: &[f64]) -> Self {
         let (mass, size) = (masses.iter().sum(), masses.iter().map(|m| m.abs()).sum());
-        Sense { mass, size, ..Sense::default() }
+        Sense { mass, size, count: masses.len(), ..Sense::default() }
     }
 
     /// The least energy that an error of the energy is relative to. In the plane the zero of potentials means nothing:
@@ -146,7 +150,9 @@ impl Sense {
         if let (Some(ions), Some(bath)) = (now.ions, scenario.bath) {
             let ratio = ions.temperature / bath.temperature;
             self.held |= (1.0 / HELD..HELD).contains(&ratio);
-            let left = !(1.0 / TEMPERATURE..TEMPERATURE).contains(&ratio);
+            let freedom = (3.0 * self.count as f64 - 3.0).max(1.0);
+            let most = TEMPERATURE.max((SCATTER * (2.0 / freedom).sqrt()).exp());
+            let left = !(1.0 / most..most).contains(&ratio);
             if self.held && left && !self.temperature_reported {
                 self.temperature_reported = true;
                 found.push(format!(

@@ -89,8 +89,13 @@ impl Measured {
         let (time, name) = (number(time), &self.name);
         let text = format!("step {step}, time {time}: the {name} is {error:.1e}, above {key} = {tolerance:e}");
         if action == Action::Stop && (error.is_nan() || error > GROSS * tolerance) {
+            let files = if step == 0 {
+                "nothing of the run was written"
+            } else {
+                "the files up to the step before are complete"
+            };
             let line = format!(
-                "stopped at {text} by more than {GROSS} times; the files up to the step before are complete. {}; \
+                "stopped at {text} by more than {GROSS} times; {files}. {}; \
                  verify.action = \"warn\" goes on",
                 self.way_out
             );
