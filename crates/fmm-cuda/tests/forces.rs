@@ -120,21 +120,24 @@ fn exclusions_in_a_box_leave_out_short_range_forces_too() {
     }
 }
 
-/// Of a cut-off far below the side there would be many more cells than ions: they are fewer and hold more of them.
+/// Of a cut-off far below the side there would be many more cells than ions: they are fewer and hold more of them. Lengths
+/// may be such that their squares are none of single precision.
 #[test]
 fn short_range_forces_of_a_droplet_around_the_corner_of_a_wide_box() {
     if gpu().is_none() {
         return;
     }
-    let mut particles = uniform(900, 0.0, 73);
     let droplet = random_in([0.03, 0.04, 0.05], 900, 73);
-    particles.position =
-        droplet.iter().map(|x| std::array::from_fn(|d| (x[d] - 0.02 + CELL.side[d]) % CELL.side[d])).collect();
-    particles.strength = alternating(900);
-    let settings = Settings { method: Method::Direct, precision: Precision::F64, ..in_box(CELL) };
-    for cutoff in [0.002, 0.01, 0.2] {
-        let short_range = Some(LennardJones { sigma: [0.001, 0.002], epsilon: [1.0, 0.5], cutoff });
-        let forces = Forces { constant: 3.0, short_range, cell: Some(CELL), ..Forces::default() };
-        compare(&settings, &forces, &particles, &format!("a cut-off of {cutoff}"));
+    for (unit, cutoff) in [(1.0, 0.002), (1.0, 0.01), (1.0, 0.2), (1e-25, 0.01), (1e25, 0.01)] {
+        let cell = PeriodicBox { side: CELL.side.map(|s| s * unit), ..CELL };
+        let mut particles = uniform(900, 0.0, 73);
+        let wrapped = |x: &[f64; 3]| std::array::from_fn(|d| unit * ((x[d] - 0.02 + CELL.side[d]) % CELL.side[d]));
+        particles.position = droplet.iter().map(wrapped).collect();
+        particles.strength = alternating(900);
+        let settings = Settings { method: Method::Direct, precision: Precision::F64, ..in_box(cell) };
+        let pairs = LennardJones { sigma: [0.001, 0.002], epsilon: [1.0 / unit, 0.5 / unit], cutoff };
+        let forces =
+            Forces { constant: 3.0, short_range: Some(pairs.scaled(unit)), cell: Some(cell), ..Forces::default() };
+        compare(&settings, &forces, &particles, &format!("a cut-off of {cutoff}, in units of {unit:e}"));
     }
 }

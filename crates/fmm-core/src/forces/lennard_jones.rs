@@ -67,6 +67,11 @@ impl Cells {
 }
 
 impl LennardJones {
+    /// The same with lengths multiplied by `scale`. Energies stay, forces are divided by it.
+    pub fn scaled(&self, scale: f64) -> Self {
+        LennardJones { sigma: self.sigma.map(|s| s * scale), cutoff: self.cutoff * scale, ..*self }
+    }
+
     /// σ², ε, and u and −u' of the unshifted potential at the cut-off, of ions of kinds a and b at index
     /// 2 a + b. Kind 1 is negative.
     pub fn kinds(&self) -> [[f64; 4]; 4] {
@@ -156,6 +161,22 @@ impl Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_are_scaled_without_rounding() {
+        let pairs = LennardJones { sigma: [0.3, 0.4], epsilon: [1.0, 2.0], cutoff: 0.9 };
+        for scale in [0.25, 2f64.powi(70)] {
+            let expected = pairs.kinds().map(|[s2, e, u, slope]| [s2 * scale * scale, e, u, slope / scale]);
+            assert_eq!(pairs.scaled(scale).kinds(), expected);
+        }
+        let (position, charge) = ([[0.1, 0.2, 0.3], [0.5, 0.3, 0.1], [1.9, 0.1, 0.2]], [1.0, -1.0, 1.0]);
+        let ((force, report), scale) = (pairs.sums([2.0; 3], &position, &charge), 2f64.powi(-60));
+        let far = position.map(|x| x.map(|x| x * scale));
+        let (scaled, same) = pairs.scaled(scale).sums([2.0 * scale; 3], &far, &charge);
+        assert_eq!((report.energy, report.virial), (same.energy, same.virial));
+        assert_eq!(force, scaled.iter().map(|f| f.map(|f| f * scale)).collect::<Vec<_>>());
+        assert!(report.energy != 0.0 && force[0][0] != 0.0);
+    }
 
     #[test]
     fn neighbours_are_found_across_the_edges_and_forces_are_slopes() {

@@ -167,6 +167,7 @@ impl Acting {
         let n = ends.sources.n;
         let lattice = Lattice::of_pairs(cell.side, pairs.cutoff, n);
         self.ions.arrange(gpu, work, &lattice, boxed.ends(ends).sources, 1.0, false)?;
+        let (scale, pairs) = (lattice.scale, pairs.scaled(lattice.scale));
         let brick = lattice.brick(pairs.cutoff, n, 1.0);
         let blocks = lattice.bricks(brick);
         self.partial.resize(2 * NEAR_WARPS * blocks as usize)?;
@@ -177,7 +178,7 @@ impl Acting {
             partial: self.partial.pointer(),
             kinds: pairs.kinds(),
             cutoff: pairs.cutoff,
-            per_charge: 1.0 / self.forces.constant,
+            per_charge: scale / self.forces.constant,
         };
         let stream = gpu.stream();
         self.partial.fill(stream, 0)?;

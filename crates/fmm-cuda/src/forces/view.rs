@@ -18,11 +18,11 @@ pub struct ShortView {
     pub field: DevicePointer<f64>,
     /// Energy and virial of each warp: added to. `[blocks][NEAR_WARPS][2]`
     pub partial: DevicePointer<f64>,
-    /// For each pair of kinds: σ², ε, and u and −u′ at the cut-off.
+    /// For each pair of kinds: σ², ε, and u and −u′ at the cut-off; scaled as lengths in cells.
     pub kinds: [[f64; 4]; 4],
-    /// Distance beyond which there is no force.
+    /// Distance beyond which there is no force, scaled.
     pub cutoff: f64,
-    /// Field of a force, times the charge.
+    /// Field of a scaled force, times the charge.
     pub per_charge: f64,
 }
 
@@ -64,13 +64,13 @@ pub struct ExclusionView {
     pub less: DevicePointer<f64>,
     /// Energy and virial of the short-range forces that are left out. `[n][2]`
     pub partial: DevicePointer<f64>,
-    /// As in [`ShortView`].
+    /// As in [`ShortView`], unscaled.
     pub kinds: [[f64; 4]; 4],
     /// Sides of the periodic box, or 0.
     pub sides: [f64; 3],
     /// Distance beyond which there is no short-range force; 0: there are none.
     pub cutoff: f64,
-    /// As in [`ShortView`].
+    /// Field of a force, times the charge.
     pub per_charge: f64,
     /// ε, h of the spline or the screening length.
     pub softening: f64,

@@ -2,6 +2,7 @@
 
 use cust::memory::DevicePointer;
 use fmm_core::Error;
+use fmm_core::math::scale::power_of_two_below;
 
 use super::view::{BRICK_COLUMNS, CellsView, Lattice, MESH_TILE, NEAR_WARPS};
 use crate::Gpu;
@@ -43,13 +44,14 @@ impl Lattice {
     }
 
     /// Cells of a box for pairs up to `cutoff` of so many `bodies`: a few along it, or longer ones where most of the box is
-    /// empty and these would be far more than there are bodies.
+    /// empty and these would be far more than there are bodies. Scaled by a power of two that brings the cut-off near one,
+    /// since squares of lengths must be numbers in single precision.
     pub fn of_pairs(side: [f64; 3], cutoff: f64, bodies: usize) -> Self {
         let along = |d: usize| (CELLS_ALONG[d] * side[d] / cutoff).max(1.0);
         let all: f64 = [0, 1, 2].map(along).iter().product();
         let fewer = (FEW.max(4.0 * bodies as f64) / all).cbrt().min(1.0);
         let cells = [0, 1, 2].map(|d| ((fewer * along(d)) as usize).max(1));
-        Lattice::new([0, 1, 2].map(|d| FEWEST[d] * cells[d]), side, cutoff, 1.0)
+        Lattice::new([0, 1, 2].map(|d| FEWEST[d] * cells[d]), side, cutoff, power_of_two_below(1.0 / cutoff))
     }
 
     /// Half the diagonal of a brick of cells.
