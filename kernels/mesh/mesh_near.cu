@@ -22,7 +22,7 @@ template <int N, typename Real> __device__ inline Real far_at(const CutoffView &
   return sum;
 }
 
-// Potential and field of such pairs.
+// Potential and field of these pairs.
 template <typename Real, class Kernel, int N> struct LessFar {
   static constexpr int SUMS = 4;
   const CutoffView &v;
