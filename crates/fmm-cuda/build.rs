@@ -28,6 +28,7 @@ mod arguments;
 /// The kernels' files, and whether multiplications and additions may be fused: not where bits must
 /// be the CPU's.
 const MODULES: &[(&str, bool)] = &[
+    ("bath", false),
     ("box", false),
     ("cartesian", true),
     ("evaluate", true),
@@ -93,6 +94,7 @@ const ROOMS: &[Views] = &[
         &[],
         &[
             ("crate::view", "view/mod.rs"),
+            ("crate::view", "view/bath.rs"),
             ("crate::view", "view/bodies.rs"),
             ("crate::view", "view/cells.rs"),
             ("crate::view", "view/guard.rs"),

@@ -17,7 +17,7 @@ __device__ inline double spread(uint64_t k) {
 
 // The sum of a number of each thread of a block of ALONE, in one order.
 __device__ inline double sum_of_block(double x, double *warps) {
-  for (unsigned d = 16; d > 0; d /= 2) x += __shfl_xor_sync(~0u, x, d);
+  x = warp_sum(x);
   __syncthreads();
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = x;
   __syncthreads();

@@ -1,21 +1,14 @@
 // Forces that join those of the sum, with the formulas of fmm-core's `forces/`, in double precision throughout.
 #include "arguments/forces.cuh"
 #include "common/softening.cuh"
+#include "common/sums.cuh"
 #include "mesh/pairs.cuh"
-
-// Threads of a block of the kernels that have a particle a thread.
-constexpr unsigned EACH = 256;
 
 // Energy and -u'/r of two ions at r^2, within the cut-off.
 __device__ inline double of_two(const double *kind, double r2, double cutoff, double &energy) {
   const double of_r = rsqrt(r2), inverse = of_r * of_r, t = kind[0] * inverse, six = t * t * t;
   energy = 4 * kind[1] * six * (six - 1) - kind[2] + (r2 * of_r - cutoff) * kind[3];
   return 24 * kind[1] * six * (2 * six - 1) * inverse - kind[3] * of_r;
-}
-
-__device__ inline double warp_total(double x) {
-  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
-  return x;
 }
 
 // Energy, force and virial of ions, whose kinds are the signs of their charges.
@@ -37,7 +30,7 @@ struct Ions {
 
   __device__ void keep(bool is_there, unsigned place, const double (&total)[SUMS]) const {
     // Pairs are met from both sides.
-    const double energy = warp_total(is_there ? 0.5 * total[0] : 0), virial = warp_total(is_there ? 0.5 * total[4] : 0);
+    const double energy = warp_sum(is_there ? 0.5 * total[0] : 0), virial = warp_sum(is_there ? 0.5 * total[4] : 0);
     if (threadIdx.x % 32 == 0) {
       double *partial = v.partial + 2 * (size_t(blockIdx.x) * NEAR_WARPS + threadIdx.x / 32);
       partial[0] += energy;
@@ -57,7 +50,7 @@ template <template <typename> class Kernel> __device__ inline double of_kernel(d
 }
 
 template <template <typename> class Kernel> __device__ inline void excluded(const ExclusionView &v) {
-  const size_t i = size_t(blockIdx.x) * EACH + threadIdx.x;
+  const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
   if (i >= v.n) return;
   const double own = v.strength[i];
   double field[3] = {}, less = 0, energy = 0, virial = 0;
@@ -88,8 +81,8 @@ template <template <typename> class Kernel> __device__ inline void excluded(cons
 }
 
 extern "C" {
-__global__ void __launch_bounds__(EACH) external_field(const __grid_constant__ ExternalView v) {
-  const size_t i = size_t(blockIdx.x) * EACH + threadIdx.x;
+__global__ void __launch_bounds__(TILE) external_field(const __grid_constant__ ExternalView v) {
+  const size_t i = size_t(blockIdx.x) * TILE + threadIdx.x;
   if (i >= v.n) return;
   double d[3], force[3];
   for (int k = 0; k < 3; k++) d[k] = v.position[3 * i + k] - v.center[k];
@@ -110,8 +103,18 @@ __global__ void __launch_bounds__(EACH) external_field(const __grid_constant__ E
 }
 
 #define EXCLUSIONS(NAME, KERNEL) \
-  __global__ void __launch_bounds__(EACH) exclusions_##NAME(const __grid_constant__ ExclusionView v) { excluded<KERNEL>(v); }
+  __global__ void __launch_bounds__(TILE) exclusions_##NAME(const __grid_constant__ ExclusionView v) { excluded<KERNEL>(v); }
 FOR_EACH_KERNEL(EXCLUSIONS)
+
+// Energy and virial of the shares of a block.
+__global__ void __launch_bounds__(TILE) pair_totals(PairTotalsView v) {
+  double sum[2] = {};
+  for (size_t i = size_t(blockIdx.x) * TILE + threadIdx.x; i < v.n; i += size_t(gridDim.x) * TILE)
+    for (unsigned k = 0; k < 2; k++) sum[k] += v.partial[2 * i + k];
+  block_sums<2>(sum);
+  if (threadIdx.x > 0) return;
+  for (unsigned k = 0; k < 2; k++) v.total[2 * blockIdx.x + k] = sum[k];
+}
 
 // The warps of a block share the targets of a brick of cells.
 __global__ void __launch_bounds__(NEAR_THREADS) short_range(const __grid_constant__ ShortView v) {

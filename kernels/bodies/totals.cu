@@ -1,24 +1,6 @@
 // Sums over all particles for diagnostics, where the particles are. Each block sums its share of them, and shares are added in their
 // order, so that the bits depend on the number of particles alone. Compiled without fused multiply-add, so that decisions are the CPU's.
-#include "arguments/view.cuh"
-
-// The sums over the threads of a block, in the first thread.
-template <unsigned COUNT> __device__ inline void block_sums(double *sum) {
-  __shared__ double shared[COUNT][TILE / 32];
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-#pragma unroll
-  for (unsigned k = 0; k < COUNT; k++) {
-    for (unsigned d = 16; d > 0; d /= 2) sum[k] += __shfl_down_sync(~0u, sum[k], d);
-    if (lane == 0) shared[k][warp] = sum[k];
-  }
-  __syncthreads();
-  if (threadIdx.x > 0) return;
-#pragma unroll
-  for (unsigned k = 0; k < COUNT; k++) {
-    sum[k] = 0;
-    for (unsigned w = 0; w < TILE / 32; w++) sum[k] += shared[k][w];
-  }
-}
+#include "common/sums.cuh"
 
 // The largest number of a block, none of which is negative, in the first thread.
 __device__ inline double block_largest(double value) {

@@ -1,7 +1,7 @@
 // What the stages of the far field share: places in trees, and solid harmonics.
 #pragma once
 #include "common/real.cuh"
-#include "arguments/view.cuh"
+#include "common/sums.cuh"
 
 // The level of a cell.
 __device__ inline unsigned level_of(const TreeView &tree, uint32_t cell) {
@@ -95,8 +95,3 @@ __device__ inline void harmonics(unsigned p, const typename Pair2<Real>::Type *_
   }
 }
 
-// The sum over a warp, the same in every lane.
-template <typename Real> __device__ inline Real warp_sum(Real x) {
-  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
-  return x;
-}

@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(128) m2m_squares(SquaresView v) {
   const uint32_t *range = (leaf ? tree.bodies : tree.children) + 2 * size_t(cell);
   float sum = 0;
   for (uint32_t i = range[0] + lane; i < range[1]; i += 32) sum += leaf ? float(v.bodies[i].q * v.bodies[i].q) : v.squares[i];
-  for (unsigned d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(~0u, sum, d);
+  sum = warp_sum(sum);
   if (lane == 0) v.squares[cell] = sum;
 }
 

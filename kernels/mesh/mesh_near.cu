@@ -1,5 +1,6 @@
 // Pairs within the cut-off of a mesh: the kernel less what the mesh has of it.
 #include "common/softening.cuh"
+#include "common/sums.cuh"
 #include "mesh/pairs.cuh"
 
 // Numbers in a precision: the argument's own memory, which instructions read as constants.
@@ -112,7 +113,7 @@ template <class Kernel> __device__ inline void near_again(const CutoffView &v) {
       });
     }
     for (int k = 0; k < 4; k++) {
-      for (unsigned d = 16; d > 0; d /= 2) sum[k] += __shfl_xor_sync(0xffffffff, sum[k], d);
+      sum[k] = warp_sum(sum[k]);
       if (lane == 0) v.sums[4 * size_t(i) + k] = sum[k];
     }
   }

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(TILE) near_bodies(NearView v) {
     v.near[i] = make_float4(at[0], at[1], at[2], float(b.q));
     size += fabsf(float(b.q));
   }
-  for (unsigned d = 16; d > 0; d /= 2) size += __shfl_xor_sync(~0u, size, d);
+  size = warp_sum(size);
   if (threadIdx.x % 32 == 0) v.sizes[cell] = size;
 }
 

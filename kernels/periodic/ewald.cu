@@ -3,17 +3,13 @@
 // that the eight sums of q times cosines or sines of each coordinate are all there is to know of eight waves.
 #include "arguments/periodic.cuh"
 #include "common/softening.cuh"
+#include "common/sums.cuh"
 
 // Sources of a chunk in real space that a lane holds.
 constexpr unsigned HELD_SOURCES = SOURCES / 32;
 
 // Threads of a block: warps in real space and at targets, columns of waves.
 constexpr unsigned NEAR_WARPS = 4, COLUMNS = 256, AT_WARPS = 4;
-
-__device__ inline double warp_total(double x) {
-  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
-  return x;
-}
 
 // Place k of the targets of this launch.
 __device__ inline uint32_t target_of(const EwaldView &v, uint32_t k) { return v.picked ? v.picked[k] : v.first + k; }
@@ -253,7 +249,7 @@ template <bool SOFT> __device__ inline void real_space(const EwaldView &v) {
       double largest = sum[4];
       for (int step = 16; step > 0; step /= 2) largest = fmax(largest, __shfl_xor_sync(~0u, largest, step));
       for (int k = 0; k < 4; k++) {
-        const double all = warp_total(sum[k]);
+        const double all = warp_sum(sum[k]);
         if (lane == t) total[k] += all;
       }
       if (lane == t) total[4] = fmax(total[4], largest);
@@ -396,7 +392,7 @@ __global__ void __launch_bounds__(32 * AT_WARPS) ewald_waves(EwaldView v) {
     sum[3] -= wz[0] * x.x + wz[1] * x.y;
   }
   for (unsigned j = 0; j < 4; j++) {
-    const double all = warp_total(sum[j]);
+    const double all = warp_sum(sum[j]);
     if (lane == 0) v.waves[size_t(target) * 4 + j] = all;
   }
 }
@@ -412,7 +408,7 @@ __global__ void __launch_bounds__(TILE) ewald_join(EwaldView v) {
     for (int k = 0; k < 4; k++) sum[k] += other[k];
     sum[4] = fmax(sum[4], other[4]);
   }
-  for (int k = 0; k < 4; k++) sum[k] = warp_total(sum[k]) + v.waves[size_t(target) * 4 + k];
+  for (int k = 0; k < 4; k++) sum[k] = warp_sum(sum[k]) + v.waves[size_t(target) * 4 + k];
   for (int step = 16; step > 0; step /= 2) sum[4] = fmax(sum[4], __shfl_xor_sync(~0u, sum[4], step));
   if (lane > 0) return;
   sum[0] = (sum[0] - v.background) * v.potential_scale;

@@ -4,6 +4,7 @@
 #![deny(missing_docs, unsafe_code)]
 
 pub mod accuracy;
+pub mod bath;
 pub mod bodies;
 pub mod boundary;
 pub mod cancel;
@@ -26,6 +27,7 @@ pub mod mesh;
 pub mod plan;
 pub mod planar;
 pub mod prediction;
+pub mod random;
 pub mod ranks;
 pub mod settings;
 pub mod solve;

@@ -1,5 +1,6 @@
 //! Where the particles of a run live between snapshots: on the cores or on a GPU.
 
+use crate::bath::HeatExchange;
 use crate::{Choice, Error, Kept, Particles, StageTimes, Totals};
 
 /// Particles and what the last forces have found at them.
@@ -93,11 +94,11 @@ pub trait ParticleStore: Send {
     /// have none, and ignore it.
     fn set_core(&mut self, _length: f64) {}
 
-    /// Lets `change` change the velocities on the host, as a thermostat does. `[n]`
+    /// Changes the velocities as a bath does. `[n]` masses, the same since the upload.
     ///
     /// # Errors
     /// [`Error::Device`] where the device fails.
-    fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error>;
+    fn exchange_heat(&mut self, exchange: &HeatExchange<'_>) -> Result<(), Error>;
 
     /// Checks that positions and velocities are finite.
     ///

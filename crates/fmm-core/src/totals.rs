@@ -55,3 +55,16 @@ pub fn fewest(n: usize) -> usize {
 pub fn reached(share: f64, total: f64) -> f64 {
     share * total * (1.0 - 1e-12)
 }
+
+/// The part of the kinetic energy that is motion about the center of mass, of particles with this `momentum` and total `mass`; 0 where
+/// it may be rounding.
+pub fn kinetic_about_center(kinetic: f64, momentum: [f64; 3], mass: f64) -> f64 {
+    let together = if mass > 0.0 { 0.5 * momentum.iter().map(|p| p * p).sum::<f64>() / mass } else { 0.0 };
+    let about = kinetic - together;
+    if about > 1e-13 * kinetic { about } else { 0.0 }
+}
+
+/// Independent components of the velocities of `n` particles about their center of mass.
+pub fn degrees_of_freedom(n: usize) -> f64 {
+    (3.0 * n as f64 - 3.0).max(0.0)
+}

@@ -9,6 +9,7 @@
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 mod arrays;
+mod bath;
 mod boxed;
 mod buffer;
 mod cartesian;

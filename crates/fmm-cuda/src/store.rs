@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cust::memory::DevicePointer;
 use fmm_core::accuracy::Strengths;
+use fmm_core::bath::HeatExchange;
 use fmm_core::bodies::coincident_pairs;
 use fmm_core::forces::Forces;
 use fmm_core::planar::{self, Blob, Kernel};
@@ -15,6 +16,7 @@ use fmm_core::{
 };
 
 use crate::Gpu;
+use crate::bath::Bath;
 use crate::buffer::Buffer;
 use crate::direct::{self, Output, Request};
 use crate::forces::Acting;
@@ -42,6 +44,7 @@ pub struct CudaStore {
     /// The step of vortices.
     flow: Flow,
     summing: Summing,
+    bath: Bath,
     staging: Staging,
     settings: Settings,
     strength: Arc<Vec<f64>>,
@@ -73,11 +76,34 @@ struct State {
     coupling: Buffer<f64>,
     field: Buffer<f64>,
     potential: Buffer<f64>,
-    /// Empty until totals are asked for, or where the strengths are the masses.
+    /// Empty until masses are asked for, or where the strengths are the masses.
     mass: Buffer<f64>,
-    /// Whether strengths are masses; unknown until totals are asked for.
+    /// Whether strengths are masses; unknown until masses are asked for.
     gravity: Option<bool>,
     numbers: Numbers,
+}
+
+impl State {
+    fn is_gravity(&mut self, mass: &[f64], strength: &[f64]) -> bool {
+        *self.gravity.get_or_insert_with(|| mass == strength)
+    }
+
+    /// Bytes that the masses need in addition to what there is.
+    fn mass_growth(&mut self, mass: &[f64], strength: &[f64]) -> usize {
+        if self.is_gravity(mass, strength) { 0 } else { self.mass.growth(mass.len()) }
+    }
+
+    /// The masses, which are the same since the upload.
+    fn mass(&mut self, gpu: &Gpu, mass: &[f64], strength: &[f64]) -> Result<DevicePointer<f64>, Error> {
+        if self.is_gravity(mass, strength) {
+            return Ok(self.inputs.ends().sources.strength);
+        }
+        if self.mass.is_empty() {
+            self.mass.upload(mass)?;
+            gpu.settle()?;
+        }
+        Ok(self.mass.pointer())
+    }
 }
 
 impl CudaStore {
@@ -109,6 +135,7 @@ impl CudaStore {
             flat,
             flow: Flow::default(),
             summing: Summing::default(),
+            bath: Bath::default(),
             staging: Staging::default(),
             settings: settings.simplified(),
             strength: Arc::default(),
@@ -343,12 +370,10 @@ impl ParticleStore for CudaStore {
         self.acting.force_report
     }
 
-    fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
+    fn exchange_heat(&mut self, exchange: &HeatExchange<'_>) -> Result<(), Error> {
         self.gpu.enter()?;
-        let mut velocity = self.state.velocity.download_threes()?;
-        change(&mut velocity);
-        self.state.velocity.upload(velocity.as_flattened())?;
-        self.gpu.settle()
+        let mass = self.state.mass(&self.gpu, exchange.mass, &self.strength)?;
+        self.bath.exchange(&self.gpu, exchange, mass, &self.state.velocity)
     }
 
     fn kick(&mut self, h: f64, times: &mut StageTimes) -> Result<(), Error> {
@@ -459,20 +484,16 @@ impl ParticleStore for CudaStore {
         self.gpu.enter()?;
         let n = self.strength.len();
         let potential = self.flat.as_ref().is_none_or(Flat::has_potential);
-        // With other forces in the field the host sums the totals of each force.
-        if !self.summed || mass.len() != n || !potential || !self.acting.forces.is_none() {
+        // The host knows the potential of an external field.
+        if !self.summed || mass.len() != n || !potential || self.acting.forces.external.is_some() {
             return Ok(None);
         }
-        let gravity = *self.state.gravity.get_or_insert_with(|| mass == self.strength.as_slice());
-        let needed = self.summing.growth(&self.arrays.work, n) + if gravity { 0 } else { self.state.mass.growth(n) };
+        let needed = self.summing.growth(&self.arrays.work, n) + self.state.mass_growth(mass, &self.strength);
         // Where there is no room the host has it.
         if needed > 0 && needed > self.gpu.free_memory()? {
             return Ok(None);
         }
-        if !gravity && self.state.mass.is_empty() {
-            self.state.mass.upload(mass)?;
-            self.gpu.settle()?;
-        }
+        let mass = self.state.mass(&self.gpu, mass, &self.strength)?;
         self.complete()?;
         let State { inputs, velocity, coupling, field, potential, .. } = &self.state;
         let state = totals::State {
@@ -480,7 +501,7 @@ impl ParticleStore for CudaStore {
             velocity: velocity.pointer(),
             field: field.pointer(),
             potential: potential.pointer(),
-            mass: if gravity { inputs.ends().sources.strength } else { self.state.mass.pointer() },
+            mass,
             strength: inputs.ends().sources.strength,
             coupling: coupling.pointer(),
             n,

@@ -5,15 +5,19 @@ use crate::common::{gpu, uniform};
 use fmm_core::boundary::{PeriodicBox, Surroundings};
 use fmm_core::forces::{External, Forces, LennardJones, Shape};
 use fmm_core::{
-    CpuStore, ForceReport, Method, ParticleStore, Particles, Precision, Settings, Softening, Stage, StageTimes,
+    CpuStore, ForceReport, Method, ParticleStore, Particles, Precision, Settings, Softening, Stage, StageTimes, Totals,
 };
 use fmm_cuda::{CudaStore, Gpu};
 use testkit::sets::{alternating, random_in};
 
 const CELL: PeriodicBox = PeriodicBox { side: [3.0, 2.5, 2.8], surroundings: Surroundings::TinFoil };
 
-/// Field, potential and the report of the forces, with the potential asked for before (`at_once`) or after the sum.
-fn sums(store: &mut dyn ParticleStore, particles: &Particles, at_once: bool) -> (Vec<f64>, Vec<[f64; 3]>, ForceReport) {
+/// Field, potential, the report of the forces and totals, with the potential asked for before (`at_once`) or after the sum.
+fn sums(
+    store: &mut dyn ParticleStore,
+    particles: &Particles,
+    at_once: bool,
+) -> (Vec<f64>, Vec<[f64; 3]>, ForceReport, Option<Totals>) {
     store.upload(particles).unwrap();
     store.want_potential(at_once);
     let times = &mut StageTimes::default();
@@ -22,7 +26,7 @@ fn sums(store: &mut dyn ParticleStore, particles: &Particles, at_once: bool) -> 
     store.drift(0.3, times).unwrap();
     let (potential, field) = store.field().unwrap();
     assert!(times.seconds(Stage::P2P) > 0.0);
-    (potential, field, store.force_report())
+    (potential, field, store.force_report(), store.totals(&vec![1.0; particles.len()]).unwrap())
 }
 
 fn close(found: &[f64], expected: &[f64], what: &str) {
@@ -45,6 +49,11 @@ fn compare(settings: &Settings, forces: &Forces, particles: &Particles, what: &s
         close(&device.0, &cores.0, &format!("{what}, potential"));
         let report = [cores.2.energy, cores.2.virial];
         close(&[device.2.energy, device.2.virial], &report, &format!("{what}, report"));
+        assert_eq!(device.3.is_none(), forces.external.is_some(), "{what}");
+        if let Some(totals) = device.3 {
+            let each = particles.strength.iter().zip(&device.0);
+            close(&[totals.interaction], &[each.map(|(q, p)| 0.5 * q * p).sum()], &format!("{what}, energy"));
+        }
     }
 }
 

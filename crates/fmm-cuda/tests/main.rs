@@ -3,6 +3,7 @@
 mod common;
 
 mod arguments;
+mod bath;
 mod box_stages;
 mod contract;
 mod copies;

@@ -3,7 +3,9 @@
 
 use std::sync::Mutex;
 
+use fmm_core::bath::{HeatExchange, Kind};
 use fmm_core::forces::Forces;
+use fmm_core::random::Stream;
 use fmm_core::solve::Quantity;
 use fmm_core::{
     Cancel, Error, Method, ParticleStore, Particles, PeriodicBox, Precision, Settings, Softening, StageTimes,
@@ -121,7 +123,10 @@ fn after_steps(
     for step in 0..6 {
         kept = store.forces_kept(kept, times).unwrap();
         if step == 3 {
-            store.change_velocities(&mut |velocity| velocity.iter_mut().flatten().for_each(|v| *v *= 0.5)).unwrap();
+            for kind in [Kind::Langevin, Kind::Rescale] {
+                let (numbers, mass) = (Stream::new(3, 7), &particles.strength);
+                store.exchange_heat(&HeatExchange { kind, energy: 1e-5, kept: 0.5, numbers, mass }).unwrap();
+            }
         }
         store.kick(1e-3, times).unwrap();
         store.drift(1e-3, times).unwrap();

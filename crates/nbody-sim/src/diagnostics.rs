@@ -5,6 +5,7 @@ pub mod radii;
 use fmm_core::comm::{Comm, blocked_sums};
 use fmm_core::math::cross;
 pub use fmm_core::totals::Extent;
+use fmm_core::totals::{degrees_of_freedom, kinetic_about_center};
 use fmm_core::{ForceReport, Totals};
 
 /// Particles of one sum; N rows everywhere.
@@ -155,12 +156,10 @@ impl Diagnostics {
     pub fn in_box(self, volume: f64, n: usize, report: ForceReport, ions: Option<(f64, f64, [f64; 3])>) -> Self {
         // Σ m x·a depends on which images are taken; the virial of 1/r with its images is its energy.
         let clausius = self.potential + report.virial;
-        let freedom = (3.0 * n as f64 - 3.0).max(1.0);
         let ions = ions.map(|(boltzmann, mass, dipole)| {
-            let together = 0.5 * self.momentum.iter().map(|p| p * p).sum::<f64>() / mass;
-            let kinetic = (self.kinetic - together).max(0.0);
+            let kinetic = kinetic_about_center(self.kinetic, self.momentum, mass);
             Ions {
-                temperature: 2.0 * kinetic / (freedom * boltzmann),
+                temperature: 2.0 * kinetic / (degrees_of_freedom(n).max(1.0) * boltzmann),
                 pressure: (2.0 * kinetic + clausius) / (3.0 * volume),
                 dipole,
                 short_range: report.energy,

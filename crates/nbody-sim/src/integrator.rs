@@ -208,6 +208,7 @@ impl Stepper {
 
 #[cfg(test)]
 mod tests {
+    use fmm_core::bath::HeatExchange;
     use fmm_core::{Choice, ForceReport, Particles, Precision};
 
     use super::*;
@@ -286,7 +287,7 @@ mod tests {
             ForceReport::default()
         }
 
-        fn change_velocities(&mut self, _: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
+        fn exchange_heat(&mut self, _: &HeatExchange<'_>) -> Result<(), Error> {
             Ok(())
         }
 

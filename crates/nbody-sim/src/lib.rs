@@ -28,7 +28,6 @@ pub mod messages;
 pub mod mistake;
 mod motion;
 mod orders;
-pub mod random;
 pub mod ranks;
 pub mod scenario;
 mod simulation;

@@ -103,8 +103,7 @@ impl<'a> Motion<'a> {
         self.set_time(self.clock.time(number));
         if let Some((bath, seed)) = self.bath.filter(|(bath, _)| number <= bath.last) {
             let (dt, mass) = (self.clock.dt, &self.builder.initial.mass);
-            // The random numbers depend on the number of the step alone, so that a resumed run draws the same.
-            self.store.change_velocities(&mut |velocity| bath.exchange(seed, number, dt, mass, velocity))?;
+            self.store.exchange_heat(&bath.exchange(seed, number, dt, mass))?;
         }
         self.store.check()
     }
@@ -158,6 +157,10 @@ impl<'a> Motion<'a> {
             self.give(&Order::Diagnose);
             let copied = self.copy()?()?;
             return Ok(Some(self.builder.diagnostics(comm, &copied, self.store.force_report())));
+        }
+        // The pressure of softened ions needs their places.
+        if self.builder.softened.is_some() {
+            return Ok(None);
         }
         let totals = self.store.totals(&self.builder.initial.mass)?;
         Ok(totals.map(|totals| self.builder.diagnostics_of(&totals, self.store.force_report())))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fmm_core::boundary::Moments;
 use fmm_core::comm::Comm;
-use fmm_core::forces::External;
+use fmm_core::forces::{External, Forces};
 use fmm_core::math::CollectVec;
 use fmm_core::planar::velocities;
 use fmm_core::{Boundary, Copied, ForceReport, Particles, PeriodicBox, Totals};
@@ -28,6 +28,8 @@ pub struct SnapshotBuilder {
     pub in_space: bool,
     /// Where space ends.
     pub boundary: Boundary,
+    /// The forces of ions in a box whose pressure is not known from their energy: they are softened.
+    pub softened: Option<Arc<Forces>>,
     /// k_B.
     pub boltzmann: f64,
     /// −G or k_e.
@@ -45,6 +47,7 @@ impl SnapshotBuilder {
             law: scenario.law,
             in_space: scenario.vortices_in_space(),
             boundary: scenario.settings.boundary,
+            softened: scenario.softened_ions().then(|| Arc::new(scenario.forces())),
             boltzmann: scenario.units.boltzmann(),
             external_constant: scenario.external_constant(),
             factor: scenario.potential_factor(),
@@ -131,6 +134,9 @@ impl SnapshotBuilder {
             acceleration: &if vortices { vec![] } else { SnapshotBuilder::acceleration(particles, field) },
         };
         let all = if vortices { Diagnostics::of_vortices(comm, state) } else { Diagnostics::of(comm, state) };
+        let excess =
+            |forces: &Arc<Forces>| self.factor * forces.excess_virial(&particles.position, &particles.strength);
+        let report = ForceReport { virial: report.virial + self.softened.as_ref().map_or(0.0, excess), ..report };
         self.in_box(all, particles.len(), report, || {
             Moments::of(&particles.position, &particles.strength, [0.0; 3]).dipole
         })

@@ -202,6 +202,11 @@ impl System {
         }
     }
 
+    /// Whether temperatures are in kelvin; elsewhere they are energies.
+    pub fn has_kelvin(self) -> bool {
+        matches!(self, System::Md | System::Si)
+    }
+
     /// Coulomb's constant k_e in these units; `None` where the system is not meant for charges.
     pub fn electric(self) -> Option<f64> {
         match self {

@@ -22,6 +22,6 @@ pub mod times;
 pub use nbody_bench as bench;
 pub use nbody_cli::{console, figure, grid_errors, signals};
 pub use nbody_sim::{
-    diagnostics, exclusions, failure, flow, initial, integrator, messages, mistake, random, scenario, terminal,
-    thermostat, units,
+    diagnostics, exclusions, failure, flow, initial, integrator, messages, mistake, scenario, terminal, thermostat,
+    units,
 };

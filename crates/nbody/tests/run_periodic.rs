@@ -136,12 +136,15 @@ fn ions_take_the_temperature_of_their_bath_and_then_keep_their_energy() {
         let extra = if kind == "rescale" { "particles.0.velocity=[1,0,0]" } else { "particles.0.velocity=[0,0,0]" };
         folder.done(&[&["case.toml", "--out", kind, "-q", "--set", &set, "--set", extra][..], &time].concat());
         let run = folder.path(kind);
-        let (total, kinetic) = (column(&run, "total"), column(&run, "kinetic"));
+        let (total, kinetic, momentum) = (column(&run, "total"), column(&run, "kinetic"), column(&run, "momentum_x"));
         // Half the heat goes into the bonds of the crystal.
         if kind == "langevin" {
             let hot = column(&run, "temperature")[8..].iter().sum::<f64>() / 23.0;
             assert!((500.0..1500.0).contains(&hot), "{hot}");
             assert!((total[10] - total[0]).abs() > 0.5 * kinetic[10], "heat came in");
+        } else {
+            // What all ions do together is no heat.
+            assert!(momentum.iter().all(|p| (p / momentum[0] - 1.0).abs() < 1e-6), "{momentum:?}");
         }
         for (e, t) in total[10..].iter().zip(&kinetic[10..]) {
             assert!((e - total[10]).abs() < 0.02 * t, "{kind}: {e} {} of {t}", total[10]);

@@ -94,12 +94,22 @@ pub fn choose_for(settings: &Settings, problem: Problem, target_error: f64) -> R
         && cell.longest() > PeriodicBox::MOST_ELONGATED * cell.shortest()
     {
         let (ratio, most) = (cell.longest() / cell.shortest(), PeriodicBox::MOST_ELONGATED);
-        if settings.method == Method::Auto && settings.precision != Precision::F32 {
-            let ewald = ewald_cost(cell.volume(), problem);
-            return Ok(meshed(ewald).filter(|_| open_choice(settings)).unwrap_or(direct));
+        // Ewald's sum is in double precision.
+        let single = settings.precision == Precision::F32;
+        if settings.method == Method::Auto {
+            let ewald = if single { f64::INFINITY } else { ewald_cost(cell.volume(), problem) };
+            let mesh = meshed(ewald).filter(|_| open_choice(settings));
+            if let Some(choice) = mesh.or_else(|| (!single).then(|| direct.clone())) {
+                return Ok(choice);
+            }
         }
+        let way_out = if settings.method == Method::Auto {
+            "method mesh, or precision auto or f64"
+        } else {
+            "method auto, mesh or direct"
+        };
         return Err(Error::Unsupported(format!(
-            "expansions serve periodic boxes whose longest side is up to {most} times the shortest, not {ratio}; method auto, mesh or direct"
+            "expansions serve periodic boxes whose longest side is up to {most} times the shortest, not {ratio}; {way_out}"
         )));
     }
     match check_expansions(settings.softening, problem) {

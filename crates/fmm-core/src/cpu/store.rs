@@ -2,6 +2,7 @@
 
 use super::evaluate::{evaluation, solve_points};
 use super::points::Points;
+use crate::bath::HeatExchange;
 use crate::forces::Forces;
 use crate::planar::{self, Blob, Flow, Kernel};
 use crate::solve::{Evaluation, Quantity};
@@ -184,8 +185,8 @@ impl ParticleStore for CpuStore<'_> {
         self.summing.set_core(length);
     }
 
-    fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
-        change(&mut self.particles.velocity);
+    fn exchange_heat(&mut self, exchange: &HeatExchange<'_>) -> Result<(), Error> {
+        exchange.apply(&mut self.particles.velocity);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Lennard-Jones forces between ions. A cell list finds the neighbors.
+//! Lennard-Jones forces between ions. The cells of a mesh's pairs find the neighbors.
 //!
 //! u(r) = 4ε ((σ/r)¹² − (σ/r)⁶) up to a cut-off, where potential and force are shifted to zero
 //! (Toxvaerd & Dyre 2011), so that energy is conserved. The sign of its charge gives the kind of an
@@ -6,7 +6,11 @@
 
 use rayon::prelude::*;
 
-use crate::math::{CollectVec, blocked_sums};
+use crate::boundary::{PeriodicBox, Surroundings::TinFoil};
+use crate::math::scale::scale_of;
+use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::{CollectVec, Number, blocked_sums};
+use crate::mesh::cells::{Packed, Sources};
 use crate::store::ForceReport;
 
 /// The parameters of positive and of negative ions, in the units of the particles.
@@ -20,51 +24,8 @@ pub struct LennardJones {
     pub cutoff: f64,
 }
 
-/// Most cells along an axis.
-const MOST: usize = 128;
-
-/// Particles by cell.
-struct Cells {
-    count: [usize; 3],
-    start: Vec<u32>,
-    particles: Vec<u32>,
-    /// The cell of each particle.
-    of: Vec<[usize; 3]>,
-}
-
-impl Cells {
-    fn new(side: [f64; 3], cutoff: f64, position: &[[f64; 3]]) -> Self {
-        let count = side.map(|s| ((s / cutoff) as usize).clamp(1, MOST));
-        let place = |x: &[f64; 3]| {
-            std::array::from_fn(|d| {
-                let share = x[d] / side[d];
-                (((share - share.floor()) * count[d] as f64) as usize).min(count[d] - 1)
-            })
-        };
-        let of: Vec<[usize; 3]> = position.par_iter().map(place).collect_vec();
-        let mut start = vec![0u32; count.iter().product::<usize>() + 1];
-        let flat = |c: &[usize; 3]| (c[0] * count[1] + c[1]) * count[2] + c[2];
-        of.iter().for_each(|c| start[flat(c) + 1] += 1);
-        (1..start.len()).for_each(|c| start[c] += start[c - 1]);
-        let (mut next, mut particles) = (start.clone(), vec![0u32; position.len()]);
-        for (i, c) in of.iter().enumerate() {
-            particles[next[flat(c)] as usize] = i as u32;
-            next[flat(c)] += 1;
-        }
-        Cells { count, start, particles, of }
-    }
-
-    /// Along each axis the cells that touch one, each once.
-    fn around(&self, cell: [usize; 3]) -> [Vec<usize>; 3] {
-        std::array::from_fn(|d| {
-            let (n, c) = (self.count[d], cell[d]);
-            let mut near = vec![(c + n - 1) % n, c, (c + 1) % n];
-            near.sort_unstable();
-            near.dedup();
-            near
-        })
-    }
-}
+/// Cells whose ions one task serves.
+const GROUP: usize = 32;
 
 impl LennardJones {
     /// The same with lengths multiplied by `scale`. Energies stay, forces are divided by it.
@@ -83,37 +44,20 @@ impl LennardJones {
 
     /// The force on each particle, and energy and virial of all pairs.
     pub fn sums(&self, side: [f64; 3], position: &[[f64; 3]], charge: &[f64]) -> (Vec<[f64; 3]>, ForceReport) {
-        let cells = Cells::new(side, self.cutoff, position);
-        let pairs: [[Pair; 2]; 2] = std::array::from_fn(|a| std::array::from_fn(|b| Pair::new(self, a, b)));
-        let kind = |i: usize| usize::from(charge[i] < 0.0);
-        let one = |i: usize| {
-            let mut sum = [0.0; 5];
-            let [xs, ys, zs] = cells.around(cells.of[i]);
-            for (a, b, c) in xs
-                .iter()
-                .flat_map(|a| ys.iter().flat_map(move |b| [(*a, *b)]))
-                .flat_map(|(a, b)| zs.iter().map(move |c| (a, b, *c)))
-            {
-                let cell = (a * cells.count[1] + b) * cells.count[2] + c;
-                for &j in &cells.particles[cells.start[cell] as usize..cells.start[cell + 1] as usize] {
-                    let j = j as usize;
-                    let mut d: [f64; 3] = std::array::from_fn(|k| position[i][k] - position[j][k]);
-                    (0..3).for_each(|k| d[k] -= (d[k] / side[k]).round() * side[k]);
-                    let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
-                    if j == i || r2 >= self.cutoff * self.cutoff || r2 == 0.0 {
-                        continue;
-                    }
-                    let (energy, slope) = pairs[kind(i)][kind(j)].at(r2);
-                    (0..3).for_each(|k| sum[k] += slope * d[k]);
-                    sum[3] += 0.5 * energy;
-                    sum[4] += 0.5 * slope * r2;
-                }
-            }
-            sum
-        };
-        let sums: Vec<[f64; 5]> = (0..position.len()).into_par_iter().map(one).collect_vec();
-        let [energy, virial] = blocked_sums(sums.len(), |i| [sums[i][3], sums[i][4]]);
-        (sums.iter().map(|s| [s[0], s[1], s[2]]).collect(), ForceReport { energy, virial })
+        // In units of about the cut-off, so that squares are numbers.
+        let scale = scale_of(self.cutoff);
+        let (law, cell) = (self.scaled(scale), PeriodicBox { side: side.map(|s| s * scale), surroundings: TinFoil });
+        let at = position.par_iter().map(|x| cell.wrapped(x.map(|x| x * scale))).collect_vec();
+        let sources = Sources::new(cell.side, law.cutoff, &at, charge);
+        let cells: Vec<usize> = (0..sources.cells.len()).collect();
+        let some = |cells: &[usize]| dispatch(Meet { law: &law, sources: &sources, charge, cells });
+        let sums: Vec<[f64; 5]> = cells.par_chunks(GROUP).flat_map_iter(some).collect();
+        let [energy, virial] = blocked_sums(sums.len(), |place| [0.5 * sums[place][3], 0.5 * sums[place][4]]);
+        let mut force = vec![[0.0; 3]; position.len()];
+        for (sum, &i) in sums.iter().zip(&sources.cells.order) {
+            force[i as usize] = [0, 1, 2].map(|k| sum[k] * scale);
+        }
+        (force, ForceReport { energy, virial })
     }
 
     /// Energy and −u'/r of two ions at the squared distance `r2`; nothing beyond the cut-off.
@@ -155,6 +99,63 @@ impl Pair {
     fn at(&self, r2: f64) -> (f64, f64) {
         let (r, (energy, slope)) = (r2.sqrt(), self.bare(r2));
         (energy - self.end[0] + (r - self.cutoff) * self.end[1], slope - self.end[1] / r)
+    }
+}
+
+/// The ions of some cells meet those around them.
+struct Meet<'a> {
+    law: &'a LennardJones,
+    sources: &'a Sources<f64>,
+    charge: &'a [f64],
+    cells: &'a [usize],
+}
+
+impl Task<f64> for Meet<'_> {
+    /// Force, energy and virial at each place.
+    type Out = Vec<[f64; 5]>;
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
+        let Meet { law, sources, charge, cells } = self;
+        let kinds = law.kinds();
+        let (cutoff, least) = (V::constant(law.cutoff), V::constant(f64::MIN_POSITIVE));
+        let square = cutoff.mul(cutoff);
+        let (mut out, mut packed) = (vec![], Packed::default());
+        for &cell in cells.iter().filter(|&&cell| !sources.cells.places(cell).is_empty()) {
+            sources.pack::<V>(cell, &mut packed);
+            let Packed { x: [x, y, z], q, len } = &packed;
+            for place in sources.cells.places(cell) {
+                let at: [V; 3] = std::array::from_fn(|d| V::splat(sources.cells.x[d][place]));
+                let own = usize::from(charge[sources.cells.order[place] as usize] < 0.0);
+                let [plus, minus] = [0, 1].map(|other| kinds[2 * own + other].map(V::constant));
+                let mut sum = [V::zero(); 5];
+                for j in (0..*len).step_by(V::Scalar::WIDTH) {
+                    let d = [at[0].sub(V::load(&x[j..])), at[1].sub(V::load(&y[j..])), at[2].sub(V::load(&z[j..]))];
+                    let r2 = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2].mul(d[2])));
+                    let q = V::load(&q[j..]);
+                    let negative = V::zero().sub(q);
+                    let [sigma2, epsilon, end, slope_at_end] = std::array::from_fn(|k| {
+                        plus[k].keep_where_at_least(q, V::zero()).add(minus[k].keep_where_at_least(negative, least))
+                    });
+                    let of_r = r2.rsqrt();
+                    let inverse = of_r.mul(of_r);
+                    let ratio = sigma2.mul(inverse);
+                    let six = ratio.mul(ratio).mul(ratio);
+                    let bare = V::constant(4.0).mul(epsilon).mul(six).mul(six.sub(V::constant(1.0)));
+                    let energy = r2.mul(of_r).sub(cutoff).mul_add(slope_at_end, bare.sub(end));
+                    let steep = V::constant(24.0).mul(epsilon).mul(six).mul(six.add(six).sub(V::constant(1.0)));
+                    let slope = slope_at_end.neg_mul_add(of_r, steep.mul(inverse));
+                    // Within the cut-off, and not the ion itself.
+                    let acts = |x: V| x.keep_where_at_least(square, r2).keep_where_at_least(r2, least);
+                    let (energy, slope) = (acts(energy), acts(slope));
+                    (0..3).for_each(|k| sum[k] = slope.mul_add(d[k], sum[k]));
+                    sum[3] = sum[3].add(energy);
+                    sum[4] = slope.mul_add(r2, sum[4]);
+                }
+                out.push(sum.map(V::sum));
+            }
+        }
+        out
     }
 }
 

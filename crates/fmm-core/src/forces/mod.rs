@@ -6,6 +6,7 @@
 pub mod exclusions;
 pub mod external;
 pub mod lennard_jones;
+mod softened;
 
 use rayon::prelude::*;
 
@@ -80,6 +81,21 @@ impl Forces {
             }
         }
         report
+    }
+
+    /// What the virial of the sum exceeds its energy by, before the constant of the force, in a periodic box: Σ q q' (−r K' − K) over
+    /// pairs that are not excluded. 0 for 1/r, whose virial over all images is its energy, and in open space.
+    pub fn excess_virial(&self, position: &[[f64; 3]], strength: &[f64]) -> f64 {
+        let Some(cell) = self.cell else { return 0.0 };
+        let reach = self.softening.newtonian_beyond(0.0);
+        let excluded = self.exclusions.iter().map(|&[i, j]| {
+            let PairInteraction { from, potential, slope } =
+                PairInteraction::of(self.softening, Some(&cell), &position[i], &position[j]);
+            let r2 = from.iter().map(|d| d * d).sum::<f64>();
+            let felt = r2 > 0.0 && r2 < reach * reach;
+            if felt { strength[i] * strength[j] * (slope * r2 - potential) } else { 0.0 }
+        });
+        softened::excess(self.softening, &cell, position, strength) - excluded.sum::<f64>()
     }
 
     /// What the sum alone contributes to a field that has these forces.

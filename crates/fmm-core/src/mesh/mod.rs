@@ -4,6 +4,7 @@
 //! Jiang 2025): 1/r less I(u)/(C r) is zero from u = r/r_c = 1 on, with I(u) = ∫₀ᵘψ_c and C = I(1);
 //! the rest has the waves 4π/k² ψ_c(k r_c/c) of k ≤ c/r_c, and no others.
 
+pub(crate) mod cells;
 mod near;
 pub mod recipe;
 mod split;
@@ -19,8 +20,9 @@ use crate::math::scale::strength_scale;
 use crate::math::{CollectVec, Number, Real};
 use crate::tree::sort::{Item, by_key};
 use crate::{Precision, Softening, Stage, StageTimes};
+pub use cells::columns;
 use near::Near;
-pub use near::{Far, MARGIN, MOST_LOOKED_AT, Neighbours, TERMS, columns};
+pub use near::{Far, MARGIN, MOST_LOOKED_AT, Neighbours, TERMS};
 pub use recipe::Recipe;
 pub use split::{Influence, Split};
 use transform::Transform;

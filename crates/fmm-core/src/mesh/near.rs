@@ -5,19 +5,14 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{real, sorted_by};
+use super::cells::{Cells, Packed, Sources};
+use super::real;
 use crate::Cancel;
 use crate::bodies::coincident_pairs;
 use crate::kernel::{Radial, Softening, UseRadial};
 use crate::math::prolate::Prolate;
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Real, horner};
-
-/// Cells that the cut-off is long.
-const PER_CUTOFF: f64 = 2.0;
-
-/// Bodies that a cell holds at least, on average.
-const FEWEST: f64 = 2.0;
+use crate::math::{Real, horner};
 
 /// Groups of targets that one task serves.
 const GROUPS: usize = 32;
@@ -43,64 +38,13 @@ impl Far {
     }
 }
 
-/// Bodies by cells of a box from the origin.
-struct Cells<T> {
-    counts: [usize; 3],
-    size: [f64; 3],
-    /// The body of each place.
-    order: Vec<u32>,
-    /// The first place of each cell, z fastest, and one past the last.
-    start: Vec<u32>,
-    /// Coordinates from the center of the cell, and a vector more.
-    x: [Vec<T>; 3],
-    /// The index of the cell along z, and a vector more.
-    depth: Vec<T>,
-}
-
-impl<T: Real> Cells<T> {
-    fn new(counts: [usize; 3], sides: [f64; 3], position: &[[f64; 3]]) -> Self {
-        let size: [f64; 3] = std::array::from_fn(|d| sides[d] / counts[d] as f64);
-        let index = |x: f64, d: usize| ((x / sides[d] * counts[d] as f64) as usize).min(counts[d] - 1);
-        let cell_of = |x: &[f64; 3]| (0..3).fold(0, |cell, d| cell * counts[d] + index(x[d], d));
-        let items = sorted_by(position, cell_of);
-        let mut start = vec![0u32; counts.iter().product::<usize>() + 1];
-        items.iter().for_each(|item| start[item.key as usize + 1] += 1);
-        for cell in 1..start.len() {
-            start[cell] += start[cell - 1];
-        }
-        let order = items.par_iter().map(|item| item.index).collect_vec();
-        let from_center = |x: f64, d: usize| real(x - (index(x, d) as f64 + 0.5) * size[d]);
-        let x = [0, 1, 2].map(|d| {
-            let mut all = order.par_iter().map(|&i| from_center(position[i as usize][d], d)).collect_vec();
-            all.resize(all.len() + T::WIDTH, T::ZERO);
-            all
-        });
-        let mut depth = order.par_iter().map(|&i| real(index(position[i as usize][2], 2) as f64)).collect_vec();
-        depth.resize(depth.len() + T::WIDTH, T::ZERO);
-        Cells { counts, size, order, start, x, depth }
-    }
-
-    fn places(&self, cell: usize) -> Range<usize> {
-        self.start[cell] as usize..self.start[cell + 1] as usize
-    }
-
-    /// The cell of a place.
-    fn cell_of(&self, place: u32) -> usize {
-        self.start.partition_point(|&s| s <= place) - 1
-    }
-}
-
 /// Sources by cells, and the targets that see them.
 pub struct Near<'a, T> {
     far: &'a Far,
     softening: Softening,
     /// The square of the distance within which pairs lose digits.
     closest: f64,
-    sources: Cells<T>,
-    /// Columns of cells with bodies within the cut-off of one at (0, 0), and how far along z they are.
-    columns: Vec<([i64; 2], i64)>,
-    /// And a vector more.
-    q: Vec<T>,
+    sources: Sources<T>,
     /// None: the sources.
     targets: Option<Cells<T>>,
 }
@@ -114,25 +58,19 @@ impl<'a, T: Real> Near<'a, T> {
         (position, strength): (&[[f64; 3]], &[f64]),
         targets: Option<&[[f64; 3]]>,
     ) -> Self {
-        let fewest = (FEWEST * sides.iter().product::<f64>() / position.len().max(1) as f64).cbrt();
-        let wanted = f64::max(far.cutoff / PER_CUTOFF, fewest);
-        let counts = sides.map(|s| ((s / wanted) as usize).clamp(1, 512));
-        let sources = Cells::new(counts, sides, position);
-        let mut q = sources.order.par_iter().map(|&i| real(strength[i as usize])).collect_vec();
-        q.resize(q.len() + T::WIDTH, T::ZERO);
-        let targets = targets.map(|t| Cells::new(counts, sides, t));
-        let columns = columns(&sources.size, far.cutoff);
-        Near { far, softening, closest: (closest * far.cutoff).powi(2), sources, columns, q, targets }
+        let sources = Sources::new(sides, far.cutoff, position, strength);
+        let targets = targets.map(|t| sources.cells_of(sides, t));
+        Near { far, softening, closest: (closest * far.cutoff).powi(2), sources, targets }
     }
 
     fn targets(&self) -> &Cells<T> {
-        self.targets.as_ref().unwrap_or(&self.sources)
+        self.targets.as_ref().unwrap_or(&self.sources.cells)
     }
 
     /// Pairs of distinct sources, at these positions, at bitwise the same place: they share a cell.
     pub fn coincident_pairs(&self, position: &[[f64; 3]]) -> u64 {
-        let cells = 0..self.sources.start.len() - 1;
-        let of_cell = |cell: usize| match &self.sources.order[self.sources.places(cell)] {
+        let cells = 0..self.sources.cells.len();
+        let of_cell = |cell: usize| match &self.sources.cells.order[self.sources.cells.places(cell)] {
             [] | [_] => 0,
             few => coincident_pairs(&few.iter().map(|&i| position[i as usize]).collect::<Vec<_>>()),
         };
@@ -141,13 +79,13 @@ impl<'a, T: Real> Near<'a, T> {
 
     /// Which bodies are close together.
     pub fn neighbours(self) -> Neighbours {
-        let Cells { order, start, .. } = self.sources;
+        let Cells { order, start, .. } = self.sources.cells;
         Neighbours { order, start, others: self.targets.map(|targets| (targets.order, targets.start)) }
     }
 
     /// Potential and field at all places; fewer if they are cancelled.
     pub fn sums(&self, cancel: &Cancel) -> Vec<Sum> {
-        let cells = 0..self.sources.start.len() - 1;
+        let cells = 0..self.sources.cells.len();
         self.at(&cells.map(|cell| (cell, self.targets().places(cell))).collect::<Vec<_>>(), cancel)
     }
 
@@ -239,7 +177,7 @@ impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for With<'_, T, V> {
         let itself = if near.targets.is_none() { 1.0 } else { 0.0 };
         let (mut out, mut packed) = (vec![], Packed::default());
         for (cell, places) in groups.iter().filter(|g| !g.1.is_empty()) {
-            near.pack::<V>(*cell, &mut packed);
+            near.sources.pack::<V>(*cell, &mut packed);
             let Packed { x: [x, y, z], q, len } = &packed;
             let targets = near.targets();
             for place in places.clone() {
@@ -278,92 +216,4 @@ impl<T: Real, V: Vector<Scalar = T>> UseRadial<V> for With<'_, T, V> {
         }
         out
     }
-}
-
-/// Sources around a cell, and a vector without strength at the end.
-#[derive(Default)]
-struct Packed<T> {
-    x: [Vec<T>; 3],
-    q: Vec<T>,
-    len: usize,
-}
-
-impl<T: Real> Near<'_, T> {
-    /// Collects the images of sources that may be within the cut-off of a body of a cell, relative to its center.
-    #[inline(always)]
-    fn pack<V: Vector<Scalar = T>>(&self, cell: usize, packed: &mut Packed<T>) {
-        let Cells { counts, size, .. } = &self.sources;
-        let at = [cell / (counts[1] * counts[2]), cell / counts[2] % counts[1], cell % counts[2]].map(|i| i as i64);
-        let wrap = |d: usize, i: i64| (at[d] + i).rem_euclid(counts[d] as i64) as usize;
-        let nz = counts[2] as i64;
-        packed.len = 0;
-        for ([i, j], reach) in &self.columns {
-            let row = (wrap(0, *i) * counts[1] + wrap(1, *j)) * counts[2];
-            let shift = [V::constant(*i as f64 * size[0]), V::constant(*j as f64 * size[1])];
-            let (mut low, high) = (at[2] - reach, at[2] + reach);
-            while low <= high {
-                let image = low.div_euclid(nz);
-                let last = high.min(image * nz + nz - 1);
-                let cells = [low, last + 1].map(|k| self.sources.start[row + (k - image * nz) as usize] as usize);
-                let seen = V::constant((at[2] - image * nz) as f64);
-                packed.push(self, cells[0]..cells[1], shift, seen);
-                low = last + 1;
-            }
-        }
-        // The rest of the last vectors: somewhere, without strength.
-        packed.room(packed.len + 2 * T::WIDTH);
-        for place in [packed.len, packed.len + T::WIDTH] {
-            V::zero().store(&mut packed.q[place..]);
-            for x in &mut packed.x {
-                V::constant(2.0 * self.far.cutoff).store(&mut x[place..]);
-            }
-        }
-    }
-}
-
-impl<T: Real> Packed<T> {
-    #[inline(always)]
-    fn room(&mut self, len: usize) {
-        if self.q.len() < len {
-            let more = len.next_power_of_two();
-            self.x.iter_mut().chain([&mut self.q]).for_each(|v| v.resize(more, T::ZERO));
-        }
-    }
-
-    /// Adds the sources of a part of a column of cells, as a cell sees them that is so far away along
-    /// x and y, and whose index along z is `seen`. What is copied beyond them, the next ones replace.
-    #[inline(always)]
-    fn push<V: Vector<Scalar = T>>(&mut self, near: &Near<T>, places: Range<usize>, shift: [V; 2], seen: V) {
-        self.room(self.len + places.len() + T::WIDTH);
-        let Cells { x: [x, y, z], depth, size, .. } = &near.sources;
-        let size = V::constant(size[2]);
-        let mut done = 0;
-        while done < places.len() {
-            let (from, to) = (places.start + done, self.len + done);
-            V::load(&x[from..]).add(shift[0]).store(&mut self.x[0][to..]);
-            V::load(&y[from..]).add(shift[1]).store(&mut self.x[1][to..]);
-            let along = V::load(&depth[from..]).sub(seen);
-            along.mul_add(size, V::load(&z[from..])).store(&mut self.x[2][to..]);
-            V::load(&near.q[from..]).store(&mut self.q[to..]);
-            done += T::WIDTH;
-        }
-        self.len += places.len();
-    }
-}
-
-/// Columns of cells of this size that may hold bodies within the cut-off of one of the cell (0, 0, 0):
-/// their places, and how far along z.
-pub fn columns(size: &[f64; 3], cutoff: f64) -> Vec<([i64; 2], i64)> {
-    let reach = [0, 1].map(|d| (cutoff / size[d]) as i64 + 1);
-    let gap = |d: usize, i: i64| ((i.abs() - 1).max(0) as f64 * size[d]).powi(2);
-    let mut all = vec![];
-    for i in -reach[0]..=reach[0] {
-        for j in -reach[1]..=reach[1] {
-            let left = cutoff * cutoff - gap(0, i) - gap(1, j);
-            if left >= 0.0 {
-                all.push(([i, j], (left.sqrt() / size[2]) as i64 + 1));
-            }
-        }
-    }
-    all
 }

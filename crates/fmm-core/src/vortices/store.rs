@@ -1,6 +1,7 @@
 //! The vortex particles of a run. They are kept on the host; what costs is summed on the cores or on a GPU.
 
 use super::{Exchange, Rates, Sums, exchange, rates};
+use crate::bath::HeatExchange;
 use crate::bodies::Particles;
 use crate::planar::Flow;
 use crate::{Choice, Error, ForceReport, Kept, ParticleStore, Settings, Stage, StageTimes};
@@ -97,8 +98,8 @@ impl ParticleStore for VortexStore<'_> {
         Ok(())
     }
 
-    fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
-        change(&mut self.particles.velocity);
+    fn exchange_heat(&mut self, exchange: &HeatExchange<'_>) -> Result<(), Error> {
+        exchange.apply(&mut self.particles.velocity);
         Ok(())
     }
 

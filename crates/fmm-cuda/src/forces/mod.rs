@@ -5,9 +5,10 @@ pub mod view;
 use cust::memory::DevicePointer;
 use fmm_core::boundary::PeriodicBox;
 use fmm_core::forces::{External, Forces, LennardJones, Shape};
+use fmm_core::math::blocked::added;
 use fmm_core::{Error, ForceReport, Stage, StageTimes};
 
-use self::view::{ExclusionView, ExternalView, ShortView};
+use self::view::{ExclusionView, ExternalView, PairTotalsView, ShortView};
 use crate::Gpu;
 use crate::boxed::Boxed;
 use crate::buffer::Buffer;
@@ -16,9 +17,29 @@ use crate::geometry::{Work, launch};
 use crate::inputs::Ends;
 use crate::mesh::InCells;
 use crate::mesh::view::{BrickView, Lattice, NEAR_WARPS};
+use crate::view::TILE;
 
-/// Threads of a block of the kernels that have a particle a thread.
-const EACH: usize = 256;
+/// Blocks that add up energies and virials: their bits depend on this and not on the device.
+const SHARES: usize = 64;
+
+/// The cells of short-range forces.
+struct ShortPairs {
+    lattice: Lattice,
+    /// In units of the lattice.
+    law: LennardJones,
+    /// Cells of a block, and how many blocks there are.
+    brick: [u32; 3],
+    blocks: u32,
+}
+
+impl ShortPairs {
+    fn new(law: LennardJones, cell: &PeriodicBox, n: usize) -> Self {
+        let lattice = Lattice::of_pairs(cell.side, law.cutoff, n);
+        let law = law.scaled(lattice.scale);
+        let brick = lattice.brick(law.cutoff, n, 1.0);
+        ShortPairs { lattice, law, brick, blocks: lattice.bricks(brick) }
+    }
+}
 
 /// What acts in addition to a sum, and its arrays.
 #[derive(Default)]
@@ -28,7 +49,9 @@ pub struct Acting {
     /// Energy and virial of the last forces between particles.
     pub force_report: ForceReport,
     ions: InCells,
+    /// Energy and virial, of each warp that has pairs within the cut-off and then of each particle that has excluded ones.
     partial: Buffer<f64>,
+    total: Buffer<f64>,
     /// Excluded partners of each particle: `[n + 1]`, and as many as there are.
     start: Buffer<u32>,
     partner: Buffer<u32>,
@@ -82,18 +105,39 @@ impl Acting {
             return Ok(());
         }
         times.time_more(Stage::P2P, || {
-            self.force_report = ForceReport::default();
             if let Some(external) = self.forces.external {
                 self.add_external(gpu, &external, ends, field)?;
             }
-            if let (Some(pairs), Some(cell)) = (self.forces.short_range, self.forces.cell) {
-                self.add_neighbours(gpu, work, &pairs, &cell, boxed, ends, field)?;
+            let n = ends.sources.n;
+            let pairs = self.forces.short_range.zip(self.forces.cell).map(|(law, cell)| ShortPairs::new(law, &cell, n));
+            let warps = pairs.as_ref().map_or(0, |pairs| NEAR_WARPS * pairs.blocks as usize);
+            let excluded = if self.forces.exclusions.is_empty() { 0 } else { n };
+            self.partial.resize(2 * (warps + excluded))?;
+            if let Some(pairs) = pairs {
+                self.partial.fill(gpu.stream(), 0)?;
+                self.add_neighbours(gpu, work, &pairs, boxed, ends, field)?;
             }
-            if !self.forces.exclusions.is_empty() {
-                self.take_exclusions(gpu, ends, field)?;
+            if excluded > 0 {
+                self.take_exclusions(gpu, ends, field, warps)?;
             }
+            self.force_report = self.report(gpu)?;
             gpu.finish()
         })
+    }
+
+    /// Energy and virial of all pairs.
+    fn report(&mut self, gpu: &Gpu) -> Result<ForceReport, Error> {
+        let n = self.partial.len() / 2;
+        if n == 0 {
+            return Ok(ForceReport::default());
+        }
+        let blocks = n.div_ceil(TILE).min(SHARES);
+        self.total.resize(2 * blocks)?;
+        let view = PairTotalsView { partial: self.partial.pointer(), total: self.total.pointer(), n: n as u64 };
+        // SAFETY: there are `n` shares, and totals for each block.
+        unsafe { launch(gpu, "pair_totals", blocks, TILE, &view)? };
+        let [energy, virial] = added(self.total.read(gpu.stream())?.as_chunks::<2>().0.iter().copied());
+        Ok(ForceReport { energy, virial })
     }
 
     fn add_external(&self, gpu: &Gpu, external: &External, ends: Ends, field: &Buffer<f64>) -> Result<(), Error> {
@@ -116,12 +160,12 @@ impl Acting {
             shape,
         };
         // SAFETY: both arrays have three numbers for each particle.
-        unsafe { launch(gpu, "external_field", n.div_ceil(EACH), EACH, &view) }
+        unsafe { launch(gpu, "external_field", n.div_ceil(TILE), TILE, &view) }
     }
 
-    fn take_exclusions(&mut self, gpu: &Gpu, ends: Ends, field: &Buffer<f64>) -> Result<(), Error> {
+    /// The first `warps` energies and virials are others'.
+    fn take_exclusions(&self, gpu: &Gpu, ends: Ends, field: &Buffer<f64>, warps: usize) -> Result<(), Error> {
         let n = ends.sources.n;
-        self.partial.resize(2 * n)?;
         let (name, softening) = kernel(self.forces.softening, 1.0);
         let view = ExclusionView {
             position: ends.sources.position,
@@ -130,7 +174,7 @@ impl Acting {
             partner: self.partner.pointer(),
             field: field.pointer(),
             less: self.less.pointer(),
-            partial: self.partial.pointer(),
+            partial: self.partial.pointer().wrapping_add(2 * warps),
             kinds: self.forces.short_range.map_or([[0.0; 4]; 4], |pairs| pairs.kinds()),
             sides: self.forces.cell.map_or([0.0; 3], |cell| cell.side),
             cutoff: self.forces.short_range.map_or(0.0, |pairs| pairs.cutoff),
@@ -139,52 +183,29 @@ impl Acting {
             n: n as u32,
         };
         // SAFETY: all arrays have the lengths that the view says, and partners are particles.
-        unsafe { launch(gpu, &format!("exclusions_{name}"), n.div_ceil(EACH), EACH, &view)? };
-        gpu.finish()?;
-        self.count_beside()
+        unsafe { launch(gpu, &format!("exclusions_{name}"), n.div_ceil(TILE), TILE, &view) }
     }
 
-    /// Adds the partial sums of energy and virial, in their order.
-    fn count_beside(&mut self) -> Result<(), Error> {
-        for part in self.partial.download()?.as_chunks::<2>().0 {
-            self.force_report.energy += part[0];
-            self.force_report.virial += part[1];
-        }
-        Ok(())
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the ends of one sum")]
     fn add_neighbours(
         &mut self,
         gpu: &Gpu,
         work: &mut Work,
-        pairs: &LennardJones,
-        cell: &PeriodicBox,
+        &ShortPairs { lattice, law, brick, blocks }: &ShortPairs,
         boxed: &Boxed,
         ends: Ends,
         field: &Buffer<f64>,
     ) -> Result<(), Error> {
-        let n = ends.sources.n;
-        let lattice = Lattice::of_pairs(cell.side, pairs.cutoff, n);
         self.ions.arrange(gpu, work, &lattice, boxed.ends(ends).sources, 1.0, false)?;
-        let (scale, pairs) = (lattice.scale, pairs.scaled(lattice.scale));
-        let brick = lattice.brick(pairs.cutoff, n, 1.0);
-        let blocks = lattice.bricks(brick);
-        self.partial.resize(2 * NEAR_WARPS * blocks as usize)?;
         let view = ShortView {
-            bricks: BrickView::new(&lattice, brick, pairs.cutoff, &self.ions, &self.ions),
+            bricks: BrickView::new(&lattice, brick, law.cutoff, &self.ions, &self.ions),
             order: self.ions.order.pointer(),
             field: field.pointer(),
             partial: self.partial.pointer(),
-            kinds: pairs.kinds(),
-            cutoff: pairs.cutoff,
-            per_charge: scale / self.forces.constant,
+            kinds: law.kinds(),
+            cutoff: law.cutoff,
+            per_charge: lattice.scale / self.forces.constant,
         };
-        let stream = gpu.stream();
-        self.partial.fill(stream, 0)?;
         // SAFETY: all arrays have the lengths that the view says.
-        unsafe { gpu.kernels().launch(stream, "short_range", blocks, (32 * NEAR_WARPS) as u32, &view)? };
-        gpu.finish()?;
-        self.count_beside()
+        unsafe { launch(gpu, "short_range", blocks as usize, 32 * NEAR_WARPS, &view) }
     }
 }

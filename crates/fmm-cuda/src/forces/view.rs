@@ -46,6 +46,18 @@ pub struct ExternalView {
     pub shape: u32,
 }
 
+/// Sums of energies and virials.
+#[derive(Debug, Clone, Copy, DeviceCopy)]
+#[repr(C)]
+pub struct PairTotalsView {
+    /// `[n][2]`
+    pub partial: ReadOnly<f64>,
+    /// `[blocks][2]`
+    pub total: DevicePointer<f64>,
+    /// Number of shares.
+    pub n: u64,
+}
+
 /// Pairs that do not act on each other.
 #[derive(Debug, Clone, Copy, DeviceCopy)]
 #[repr(C)]

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use fmm_core::bath::HeatExchange;
 use fmm_core::{Choice, Error, ForceReport, Kept, ParticleStore, Particles, Pending, StageTimes, Totals};
 
 use super::{on_each, working};
@@ -106,16 +107,9 @@ impl ParticleStore for TeamStore {
         self.all(|store| store.flow_to(h, summed))
     }
 
-    fn change_velocities(&mut self, change: &mut dyn FnMut(&mut [[f64; 3]])) -> Result<(), Error> {
+    fn exchange_heat(&mut self, exchange: &HeatExchange<'_>) -> Result<(), Error> {
         self.all(CudaStore::gather)?;
-        let mut changed = vec![];
-        self.stores[0].change_velocities(&mut |velocity| {
-            change(velocity);
-            changed = velocity.to_vec();
-        })?;
-        self.stores[1..self.working]
-            .iter_mut()
-            .try_for_each(|store| store.change_velocities(&mut |velocity| velocity.copy_from_slice(&changed)))
+        self.all(|store| store.exchange_heat(exchange))
     }
 
     fn check(&mut self) -> Result<(), Error> {

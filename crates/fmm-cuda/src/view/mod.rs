@@ -5,6 +5,7 @@
 
 use cust::memory::DevicePointer;
 
+mod bath;
 mod bodies;
 mod cells;
 mod guard;
@@ -13,6 +14,7 @@ mod peak;
 mod periodic;
 mod team;
 
+pub use bath::*;
 pub use bodies::*;
 pub use cells::*;
 pub use guard::*;

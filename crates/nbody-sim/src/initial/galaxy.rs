@@ -17,8 +17,8 @@ use puruspe::{In, Kn};
 
 use super::Initial;
 use super::spherical::{Profile, Spherical};
-use crate::random::{Dice, Stream};
 use crate::scenario::models::Galaxy;
+use fmm_core::random::{Dice, Stream};
 
 /// The particles of disc, bulge and halo, in this order.
 pub fn sample(stream: Stream, galaxy: &Galaxy, gravity: f64) -> Initial {

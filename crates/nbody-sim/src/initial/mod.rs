@@ -18,8 +18,8 @@ use fmm_core::{Particles, Softening};
 
 use crate::failure::Failure;
 use crate::messages::number;
-use crate::random::Stream;
 use crate::scenario::{Law, Model, Scenario, Velocities};
+use fmm_core::random::Stream;
 use sphere::Sphere;
 use spherical::{Profile, Spherical};
 

@@ -4,8 +4,8 @@ use fmm_core::math::blocked_sums;
 use std::f64::consts::PI;
 
 use super::Initial;
-use crate::random::{Dice, Stream};
 use crate::scenario::Velocities;
+use fmm_core::random::{Dice, Stream};
 
 /// A disc of `n` particles of uniform density; center of mass and momentum zero.
 ///

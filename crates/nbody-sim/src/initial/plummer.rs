@@ -6,7 +6,7 @@
 //! W = −3π/32, T = 3π/64. With a = 3π/16 (`virial_radius = 1`) these are Hénon's units, E = −1/4.
 
 use super::Initial;
-use crate::random::{Dice, Stream};
+use fmm_core::random::{Dice, Stream};
 
 /// `n` particles of total mass `mass` and scale radius `a`, center of mass and momentum zero.
 pub fn sample(stream: Stream, n: usize, mass: f64, a: f64, gravity: f64) -> Initial {

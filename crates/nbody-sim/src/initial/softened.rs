@@ -136,7 +136,7 @@ mod tests {
         for kernel in KERNELS {
             for profile in [Profile::Plummer, Profile::Hernquist] {
                 let sphere = Spherical::new(profile, (3.0, a), gravity, kernel, |_| 0.0);
-                let sample = sphere.sample(crate::random::Stream::new(8, 0), n);
+                let sample = sphere.sample(fmm_core::random::Stream::new(8, 0), n);
                 let mut scaled = sample.clone();
                 virialise(&mut scaled, 1.0, kernel, gravity);
                 let v2 = |p: &Initial| p.velocity.as_flattened().iter().map(|v| v * v).sum::<f64>();
@@ -146,7 +146,7 @@ mod tests {
             }
         }
         // The closed form knows of no softening: the test sees the difference.
-        let sample = super::super::plummer::sample(crate::random::Stream::new(8, 0), n, 3.0, a, gravity);
+        let sample = super::super::plummer::sample(fmm_core::random::Stream::new(8, 0), n, 3.0, a, gravity);
         let mut scaled = sample.clone();
         virialise(&mut scaled, 1.0, KERNELS[1], gravity);
         assert!(sample.velocity[0][0].abs() > 1.1 * scaled.velocity[0][0].abs());
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_sample_has_the_ratio_that_was_asked_for() {
-        let stream = crate::random::Stream::new(5, 0);
+        let stream = fmm_core::random::Stream::new(5, 0);
         for kernel in KERNELS.into_iter().chain([Softening::Plummer(50.0)]) {
             for ratio in [1.0, 0.4] {
                 let mut p = super::super::plummer::sample(stream.clone(), 2000, 3.0, 0.5, 2.0);

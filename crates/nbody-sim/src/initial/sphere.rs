@@ -1,8 +1,8 @@
 //! Spheres and cubes, cold or with normally distributed velocities.
 
 use super::Initial;
-use crate::random::{Dice, Stream};
 use crate::scenario::Velocities;
+use fmm_core::random::{Dice, Stream};
 
 /// Total values of the sphere.
 #[derive(Debug, Clone, Copy)]

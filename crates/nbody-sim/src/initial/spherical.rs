@@ -12,7 +12,7 @@ use std::f64::consts::PI;
 use fmm_core::Softening;
 
 use super::{Initial, softened};
-use crate::random::{Dice, Stream};
+use fmm_core::random::{Dice, Stream};
 
 /// The form of a density, with x = r/a.
 #[derive(Debug, Clone, Copy, PartialEq)]

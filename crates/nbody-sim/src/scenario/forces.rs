@@ -38,6 +38,12 @@ impl Scenario {
         })
     }
 
+    /// Whether these are ions in a periodic box with a softened kernel.
+    pub fn softened_ions(&self) -> bool {
+        let softened = self.settings.softening.length() > 0.0;
+        self.law == Law::Coulomb && self.settings.boundary.periodic().is_some() && softened
+    }
+
     /// What acts in addition to the sum.
     pub fn forces(&self) -> Forces {
         let cell = self.settings.boundary.periodic().copied();

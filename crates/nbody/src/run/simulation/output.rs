@@ -131,7 +131,7 @@ impl ParticleRun<'_> {
             return Err(self.broken(&format!("{name} = {value}")));
         }
         (self.last, self.measured, self.worst) = (now, true, self.worst.max(now.drift_from(&first).abs()));
-        for text in self.sense.look(&self.scenario, &now) {
+        for text in self.sense.look(&self.scenario, self.course.step, &now) {
             let text = format!("step {}, time {}: {text}", self.course.step, number(self.time()));
             self.course.progress.warn(&text);
         }

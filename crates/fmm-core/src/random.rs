@@ -16,6 +16,9 @@ pub struct Stream {
 /// 32-bit words reserved for a particle: more than any rejection will use.
 const WORDS: u128 = 1 << 20;
 
+/// Blocks of the generator reserved for a particle.
+pub const BLOCKS: u64 = WORDS as u64 / 16;
+
 impl Stream {
     /// Of group number `group`.
     pub fn new(seed: u64, group: usize) -> Self {
@@ -27,6 +30,21 @@ impl Stream {
     /// The random numbers of the particles after the first `n`.
     pub fn after(&self, n: usize) -> Self {
         Stream { generator: self.generator.clone(), first: self.first + n as u128 }
+    }
+
+    /// Draws the particle with this index.
+    pub fn of_particle<R>(&self, index: usize, draw: impl FnOnce(&mut Dice) -> R) -> R {
+        let mut dice = Dice(self.generator.clone());
+        dice.0.set_word_pos((self.first + index as u128) * WORDS);
+        draw(&mut dice)
+    }
+
+    /// What a generator elsewhere needs to draw the same: the key of ChaCha8 in words, the number of the stream, and the block of 16 words
+    /// with which the numbers of a particle begin, [`BLOCKS`] for each one before it.
+    pub fn key(&self) -> ([u32; 8], u64, u64) {
+        let seed = self.generator.get_seed();
+        let word = |k: usize| u32::from_le_bytes(std::array::from_fn(|byte| seed[4 * k + byte]));
+        (std::array::from_fn(word), self.generator.get_stream(), self.first as u64 * BLOCKS)
     }
 
     /// Draws `n` particles in parallel.

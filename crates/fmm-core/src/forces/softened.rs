@@ -1,0 +1,105 @@
+//! The virial of softened charges in a periodic box. That of 1/r over all images is its energy; pairs that feel another kernel differ.
+
+use rayon::prelude::*;
+
+use crate::math::blocked::added;
+use crate::math::scale::scale_of;
+use crate::math::simd::{Task, Vector, dispatch};
+use crate::mesh::cells::{Packed, Sources};
+use crate::{PeriodicBox, Softening};
+
+/// Cells that one task serves.
+const GROUP: usize = 32;
+
+/// Σ q q' (−r K' − K) over all pairs. `position` and `strength` are `[n]`, and the softening is one of the box (see [`PeriodicBox::check`]).
+pub(super) fn excess(softening: Softening, cell: &PeriodicBox, position: &[[f64; 3]], strength: &[f64]) -> f64 {
+    let reach = softening.newtonian_beyond(0.0);
+    if reach == 0.0 {
+        return 0.0;
+    }
+    // In units of about the reach, so that squares are numbers.
+    let scale = scale_of(reach);
+    let scaled = PeriodicBox { side: cell.side.map(|s| s * scale), ..*cell };
+    let at: Vec<[f64; 3]> = position.par_iter().map(|x| scaled.wrapped(x.map(|x| x * scale))).collect();
+    let sources = Sources::new(scaled.side, reach * scale, &at, strength);
+    let cells: Vec<usize> = (0..sources.cells.len()).collect();
+    let (softening, reach2) = (softening.scaled(scale), (reach * scale).powi(2));
+    let some = |cells: &[usize]| dispatch(Meet { softening, reach2, sources: &sources, strength, cells });
+    let sums: Vec<[f64; 1]> = cells.par_chunks(GROUP).map(some).collect();
+    0.5 * scale * added(sums)[0]
+}
+
+/// The bodies of some cells meet those around them.
+struct Meet<'a> {
+    softening: Softening,
+    reach2: f64,
+    sources: &'a Sources<f64>,
+    strength: &'a [f64],
+    cells: &'a [usize],
+}
+
+impl Task<f64> for Meet<'_> {
+    type Out = [f64; 1];
+
+    #[inline(always)]
+    fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
+        let Sources { cells, .. } = self.sources;
+        let (mut sum, mut packed) = (0.0, Packed::default());
+        for &cell in self.cells.iter().filter(|&&cell| !cells.places(cell).is_empty()) {
+            self.sources.pack::<V>(cell, &mut packed);
+            for place in cells.places(cell) {
+                let mut own = 0.0;
+                for j in 0..packed.len {
+                    let r2: f64 = (0..3).map(|d| (cells.x[d][place] - packed.x[d][j]).powi(2)).sum();
+                    if r2 > 0.0 && r2 < self.reach2 {
+                        let (kernel, slope) = self.softening.at(r2.sqrt());
+                        own += packed.q[j] * (slope * r2 - kernel);
+                    }
+                }
+                sum += self.strength[cells.order[place] as usize] * own;
+            }
+        }
+        [sum]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Surroundings;
+
+    /// Σ q q' K over pairs within half of the box of sides `side`, in which all lengths but that of the kernel are `stretch` times as long.
+    fn energy(softening: Softening, side: f64, position: &[[f64; 3]], strength: &[f64], stretch: f64) -> f64 {
+        let mut sum = 0.0;
+        for i in 0..position.len() {
+            for j in 0..i {
+                let square = |d: usize| {
+                    let x = position[i][d] - position[j][d];
+                    (x - (x / side).round() * side).powi(2)
+                };
+                let r = (square(0) + square(1) + square(2)).sqrt();
+                if r < 0.5 * side {
+                    sum += strength[i] * strength[j] * softening.at(stretch * r).0;
+                }
+            }
+        }
+        sum
+    }
+
+    #[test]
+    fn the_virial_is_the_slope_of_the_energy_over_lengths() {
+        let x = |i: usize, k: usize| ((i * 7919 + k * 104_729) % 1009) as f64 / 1009.0;
+        for unit in [1.0, 1e-40] {
+            let position: Vec<[f64; 3]> = (0..200).map(|i| [1, 2, 3].map(|k| unit * (4.0 * x(i, k) - 1.0))).collect();
+            let strength: Vec<f64> = (0..200).map(|i| x(i, 4) - 0.3).collect();
+            let cell = PeriodicBox { side: [2.0 * unit; 3], surroundings: Surroundings::TinFoil };
+            for softening in [Softening::Spline(0.1 * unit), Softening::Spline(0.35 * unit)] {
+                let of = |stretch: f64| energy(softening, 2.0 * unit, &position, &strength, stretch);
+                let expected = (of(1.0 - 1e-5) - of(1.0 + 1e-5)) / 2e-5 - of(1.0);
+                let found = excess(softening, &cell, &position, &strength);
+                assert!((found / expected - 1.0).abs() < 1e-6, "{softening:?}: {found} {expected}");
+            }
+            assert_eq!(excess(Softening::None, &cell, &position, &strength), 0.0);
+        }
+    }
+}
