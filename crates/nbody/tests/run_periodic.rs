@@ -158,6 +158,31 @@ fn ions_take_the_temperature_of_their_bath_and_then_keep_their_energy() {
     assert_eq!(last("langevin").velocity, last("parts").velocity);
 }
 
+/// Of ions at rest the pressure is −dU/dV, also where pairs are softened.
+#[test]
+fn the_pressure_is_the_slope_of_the_energy() {
+    let folder = Folder::new(SALT);
+    let of = |length: f64, stretch: f64| {
+        let sets = [
+            format!("particles.0.spacing={:?}", 0.33 * stretch),
+            format!("boundary.side={:?}", 1.32 * stretch),
+            format!("force.softening={{kernel=\"spline\",length={length}}}"),
+        ];
+        let sets: Vec<&str> = sets.iter().flat_map(|s| ["--set", s.as_str()]).collect();
+        let fixed = ["--set", "particles.0.cells=2", "--set", "solver.method=direct", "--set", "time.end=0.002"];
+        folder.done(&[&["case.toml", "--out", "p", "-q", "--force"], &fixed[..], &sets].concat());
+        ["total", "kinetic", "pressure"].map(|name| column(&folder.path("p"), name)[0])
+    };
+    // Nearest neighbours are closer than 2.8 of the longer length.
+    for length in [0.1, 0.2] {
+        let ([_, kinetic, pressure], [more, ..], [less, ..]) =
+            (of(length, 1.0), of(length, 1.0 + 1e-4), of(length, 1.0 - 1e-4));
+        let volume = |stretch: f64| (1.32 * stretch).powi(3);
+        let slope = (more - less) / (volume(1.0 + 1e-4) - volume(1.0 - 1e-4));
+        assert!(kinetic == 0.0 && (pressure / -slope - 1.0).abs() < 1e-6, "{length}: {pressure} {slope}");
+    }
+}
+
 /// A bath that acts on each ion drives their center of mass too, which is no heat: of 8 ions it would be an eighth.
 #[test]
 fn few_ions_have_the_temperature_of_their_bath_and_may_scatter() {

@@ -184,7 +184,7 @@ fn check_finds_damage_of_every_kind() {
     fn copy(run: &Path, from: &str, to: &str) {
         fs::copy(run.join(from), run.join(to)).unwrap();
     }
-    let cases: [(Break, &str); 9] = [
+    let cases: [(Break, &str); 11] = [
         (|run| spoil_middle(&run.join("snap_000001.hdf")), "snap_000001.hdf"),
         (|run| spoil_middle(&run.join("checkpoint.0.hdf")), "checkpoint.0.hdf"),
         (|run| fs::remove_file(run.join("snap_000002.hdf")).unwrap(), "not there"),
@@ -194,6 +194,11 @@ fn check_finds_damage_of_every_kind() {
         (|run| fs::write(run.join("run.json"), "{").unwrap(), "run.json"),
         (|run| fs::write(run.join("diagnostics.csv"), "step,time\n0,0\n1,nan\n").unwrap(), "line 3, column time"),
         (|run| fs::write(run.join("diagnostics.csv"), "step,time\n1,1\n2,0\n").unwrap(), "comes after"),
+        (|run| fs::write(run.join("diagnostics.csv"), "").unwrap(), "no line of time 0, when snap_000000.hdf"),
+        (
+            |run| fs::write(run.join("diagnostics.csv"), "step,time\n0,0\n").unwrap(),
+            "no line of time 0.25, when snap_000002.hdf",
+        ),
     ];
     for (spoil, words) in cases {
         let folder = run_copy();
@@ -261,6 +266,12 @@ fn plots_hold_their_series() {
     let first = fs::read(folder.path().join("figures/energy_error.png")).unwrap();
     ok(folder.path(), &["plot", "run"]);
     assert!(fs::read(run.join("plots/energy_error.png")).unwrap() == first, "not the same picture twice");
+
+    // Of the snapshots those are shown that are there.
+    fs::remove_file(run.join("snap_000001.hdf")).unwrap();
+    let output = nbody(folder.path(), &["plot", "run"]);
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("particles"));
+    assert!(messages(&output).contains("warning: run: 1 of 3 snapshots that run.hdf.series names are not there"));
 
     fs::remove_file(run.join("diagnostics.csv")).unwrap();
     fs::remove_file(run.join("timings.json")).unwrap();

@@ -36,7 +36,7 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Failure> {
         series.iter().flat_map(|s| s.entries()).map(|e| (e.name.clone(), e.time)).collect();
     let identity = identity(path, findings)?;
     snapshots(path, &names, (&listed[..], &identity), findings)?;
-    diagnostics(path, &names, findings);
+    diagnostics(path, &names, &listed, findings);
     json_files(path, &names, findings);
     resume(path, &names, findings)?;
     if !identity.strangers.is_empty() {
@@ -135,8 +135,9 @@ fn snapshots(
     Ok(())
 }
 
-/// Whether every line has as many finite numbers as there are columns, in order of time.
-fn diagnostics(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {
+/// Whether every line has as many finite numbers as there are columns, in order of time, and those of the first snapshot and of the last
+/// one of a complete run are there.
+fn diagnostics(path: &Path, names: &BTreeSet<String>, listed: &[(String, f64)], findings: &mut Findings) {
     const NAME: &str = "diagnostics.csv";
     if !names.contains(NAME) {
         findings.note(format!("{NAME}: none"));
@@ -147,12 +148,25 @@ fn diagnostics(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {
         Ok(columns) => {
             // By time: with a longer step, which --force allows, a later line has a smaller number.
             let times = columns.iter().find(|(n, _)| n == "time").map(|(_, v)| v.as_slice()).unwrap_or_default();
-            match times.windows(2).find(|w| w[0] >= w[1]) {
-                Some(w) => findings.problem(65, format!("{NAME}: time {} comes after time {}", w[1], w[0])),
-                None => findings.note(format!("{NAME}: {} {}", times.len(), plural(times.len(), "line"))),
+            let ends = [listed.first(), listed.last().filter(|_| is_complete(path))];
+            let lacking = ends.into_iter().flatten().find(|(_, time)| !times.contains(time));
+            match (times.windows(2).find(|w| w[0] >= w[1]), lacking) {
+                (Some(w), _) => findings.problem(65, format!("{NAME}: time {} comes after time {}", w[1], w[0])),
+                (None, Some((name, time))) => {
+                    findings
+                        .problem(65, format!("{NAME}: no line of time {time}, when {name} was taken: lines are lost"));
+                }
+                (None, None) => findings.note(format!("{NAME}: {} {}", times.len(), plural(times.len(), "line"))),
             }
         }
     }
+}
+
+/// Whether the run says that it is complete.
+fn is_complete(path: &Path) -> bool {
+    let text = regular::read(&path.join("run.json"), regular::REPORT).ok();
+    let run = text.and_then(|t| serde_json::from_slice::<serde_json::Value>(&t).ok());
+    run.is_some_and(|run| run["complete"] == true)
 }
 
 fn json_files(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {

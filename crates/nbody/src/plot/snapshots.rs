@@ -26,15 +26,28 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// Reads a run; `None` without snapshots, or where they were moved away.
+    /// Reads a run; `None` without snapshots, or where all were moved away. Of some that were, it warns.
     ///
     /// # Errors
     /// Files that are damaged.
     pub fn read(run: &Path) -> Result<Option<Self>, Failure> {
         let entries = match Series::read(&run.join(INDEX)) {
             Err(FileError::Missing { .. }) => return Ok(None),
-            series => chosen(series?.entries()),
+            series => series?.entries().to_vec(),
         };
+        let named = entries.len();
+        let there: Vec<Entry> = entries.into_iter().filter(|e| run.join(&e.name).exists()).collect();
+        if there.is_empty() {
+            return Ok(None);
+        }
+        if there.len() < named {
+            crate::console::tell(format_args!(
+                "nbody: warning: {}: {} of {named} snapshots that {INDEX} names are not there",
+                run.display(),
+                named - there.len()
+            ));
+        }
+        let entries = chosen(&there);
         let read = if entries.first().is_some_and(|e| e.name.starts_with("grid_")) {
             let field = |e: &Entry| Ok(cells::magnitude(&run.join(&e.name), "vorticity")?.map(|f| (e.time, f)));
             let fields: Result<Option<Vec<_>>, FileError> = entries.iter().map(field).collect();
@@ -44,10 +57,7 @@ impl Shown {
                 entries.iter().map(|e| snapshot::read(&run.join(&e.name))).collect();
             snapshots.map(|snapshots| Some(Shown::Particles(snapshots)))
         };
-        match read {
-            Err(FileError::Missing { .. }) => Ok(None),
-            read => Ok(read?),
-        }
+        Ok(read?)
     }
 
     /// The figure, with a title; `None` where there is nothing to show.
