@@ -28,9 +28,11 @@ fn velocities_after_an_exchange_are_those_of_the_cores() {
                 let found = store.particles().unwrap();
                 assert_eq!(found.position, particles.position);
                 assert_eq!(expected == particles.velocity, n == 1 && kind == Kind::Rescale, "{kind:?} of {n}");
+                // Sums in another order, of which the motion of the center of mass is taken away.
+                let most = if kind == Kind::Rescale { 1e-12 } else { 1e-14 };
                 let largest = expected.as_flattened().iter().fold(1.0, |m: f64, v| m.max(v.abs()));
                 for (a, b) in found.velocity.as_flattened().iter().zip(expected.as_flattened()) {
-                    assert!((a - b).abs() < 1e-14 * largest, "{kind:?} of {n}: {a} {b}");
+                    assert!((a - b).abs() < most * largest, "{kind:?} of {n}: {a} {b}");
                 }
             }
         }

@@ -139,6 +139,17 @@ fn what_cannot_be_had_is_refused() {
     }
 }
 
+/// Ewald's sum is in double precision, and expansions do not serve such a box.
+#[test]
+fn a_long_box_has_a_mesh_in_single_precision() {
+    let folder = Folder::with(&[("ions.csv", &ions(1000, [10.0, 1.0, 1.0]))]);
+    let out = folder
+        .eval("--sources ions.csv --periodic 10,1,1 --precision f32 --tolerance 1e-3 --check --json --output f.csv");
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(report["method"] == "mesh" && report["check"]["rms"].as_f64().unwrap() <= 1e-3, "{report}");
+}
+
 #[test]
 fn trees_of_one_depth() {
     let folder = Folder::with(&[("ions.csv", &ions(1000, [1.0; 3]))]);

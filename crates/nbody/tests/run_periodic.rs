@@ -244,4 +244,8 @@ fn what_cannot_be_run_is_refused() {
         let output = molten.case(&["--out", "a", "-q", "--force", "--set", set]);
         assert!(code(&output) == 65 && told(&output).contains(wanted), "{set}: {}", told(&output));
     }
+    // One mistake: a box without its side is a box.
+    let folder = Folder::new(&format!("{SALT}{MOLTEN}"));
+    let text = told(&folder.case(&["--out", "a", "-q", "--set", "boundary.side=0"]));
+    assert!(text.contains("boundary.side = 0 is outside its range") && !text.contains("mistakes"), "{text}");
 }

@@ -127,16 +127,24 @@ impl Task<f64> for Meet<'_> {
             for place in sources.cells.places(cell) {
                 let at: [V; 3] = std::array::from_fn(|d| V::splat(sources.cells.x[d][place]));
                 let own = usize::from(charge[sources.cells.order[place] as usize] < 0.0);
-                let [plus, minus] = [0, 1].map(|other| kinds[2 * own + other].map(V::constant));
+                let (mut plus, mut minus) = ([V::zero(); 4], [V::zero(); 4]);
+                for k in 0..4 {
+                    (plus[k], minus[k]) = (V::constant(kinds[2 * own][k]), V::constant(kinds[2 * own + 1][k]));
+                }
                 let mut sum = [V::zero(); 5];
-                for j in (0..*len).step_by(V::Scalar::WIDTH) {
+                // No closures in here: they would be compiled without the instructions of the vectors.
+                let mut j = 0;
+                while j < *len {
                     let d = [at[0].sub(V::load(&x[j..])), at[1].sub(V::load(&y[j..])), at[2].sub(V::load(&z[j..]))];
                     let r2 = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2].mul(d[2])));
                     let q = V::load(&q[j..]);
                     let negative = V::zero().sub(q);
-                    let [sigma2, epsilon, end, slope_at_end] = std::array::from_fn(|k| {
-                        plus[k].keep_where_at_least(q, V::zero()).add(minus[k].keep_where_at_least(negative, least))
-                    });
+                    let mut kind = [V::zero(); 4];
+                    for k in 0..4 {
+                        let other = minus[k].keep_where_at_least(negative, least);
+                        kind[k] = plus[k].keep_where_at_least(q, V::zero()).add(other);
+                    }
+                    let [sigma2, epsilon, end, slope_at_end] = kind;
                     let of_r = r2.rsqrt();
                     let inverse = of_r.mul(of_r);
                     let ratio = sigma2.mul(inverse);
@@ -146,11 +154,14 @@ impl Task<f64> for Meet<'_> {
                     let steep = V::constant(24.0).mul(epsilon).mul(six).mul(six.add(six).sub(V::constant(1.0)));
                     let slope = slope_at_end.neg_mul_add(of_r, steep.mul(inverse));
                     // Within the cut-off, and not the ion itself.
-                    let acts = |x: V| x.keep_where_at_least(square, r2).keep_where_at_least(r2, least);
-                    let (energy, slope) = (acts(energy), acts(slope));
-                    (0..3).for_each(|k| sum[k] = slope.mul_add(d[k], sum[k]));
+                    let energy = energy.keep_where_at_least(square, r2).keep_where_at_least(r2, least);
+                    let slope = slope.keep_where_at_least(square, r2).keep_where_at_least(r2, least);
+                    for k in 0..3 {
+                        sum[k] = slope.mul_add(d[k], sum[k]);
+                    }
                     sum[3] = sum[3].add(energy);
                     sum[4] = slope.mul_add(r2, sum[4]);
+                    j += V::Scalar::WIDTH;
                 }
                 out.push(sum.map(V::sum));
             }
