@@ -52,6 +52,7 @@ pub mod planar;
 mod policy;
 mod shares;
 mod staging;
+mod state;
 mod store;
 pub mod team;
 mod ternary_root;

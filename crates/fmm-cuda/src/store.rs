@@ -20,12 +20,11 @@ use crate::bath::Bath;
 use crate::buffer::Buffer;
 use crate::direct::{self, Output, Request};
 use crate::forces::Acting;
-use crate::inputs::Inputs;
-use crate::numbers::Numbers;
 use crate::order::Units;
 use crate::planar::{Flat, Flow, Vortices};
 use crate::shares::Divided;
 use crate::staging::Staging;
+use crate::state::State;
 use crate::totals::{self, Totals as Summing};
 use crate::trial::{self, Arrays, Bodies};
 use crate::view::{StepView, TILE};
@@ -66,44 +65,6 @@ pub struct CudaStore {
     coincident_pairs: u64,
     acting: Acting,
     gpu: Gpu,
-}
-
-/// The arrays of the particles, in the caller's order.
-#[derive(Default)]
-struct State {
-    inputs: Inputs,
-    velocity: Buffer<f64>,
-    coupling: Buffer<f64>,
-    field: Buffer<f64>,
-    potential: Buffer<f64>,
-    /// Empty until masses are asked for, or where the strengths are the masses.
-    mass: Buffer<f64>,
-    /// Whether strengths are masses; unknown until masses are asked for.
-    gravity: Option<bool>,
-    numbers: Numbers,
-}
-
-impl State {
-    fn is_gravity(&mut self, mass: &[f64], strength: &[f64]) -> bool {
-        *self.gravity.get_or_insert_with(|| mass == strength)
-    }
-
-    /// Bytes that the masses need in addition to what there is.
-    fn mass_growth(&mut self, mass: &[f64], strength: &[f64]) -> usize {
-        if self.is_gravity(mass, strength) { 0 } else { self.mass.growth(mass.len()) }
-    }
-
-    /// The masses, which are the same since the upload.
-    fn mass(&mut self, gpu: &Gpu, mass: &[f64], strength: &[f64]) -> Result<DevicePointer<f64>, Error> {
-        if self.is_gravity(mass, strength) {
-            return Ok(self.inputs.ends().sources.strength);
-        }
-        if self.mass.is_empty() {
-            self.mass.upload(mass)?;
-            gpu.settle()?;
-        }
-        Ok(self.mass.pointer())
-    }
 }
 
 impl CudaStore {
@@ -426,7 +387,8 @@ impl ParticleStore for CudaStore {
 
     fn check(&mut self) -> Result<(), Error> {
         self.gpu.enter()?;
-        let State { inputs: Inputs { position, .. }, velocity, .. } = &self.state;
+        let State { inputs, velocity, .. } = &self.state;
+        let position = &inputs.position;
         let (x, v) = ((position.pointer(), position.len()), (velocity.pointer(), velocity.len()));
         self.finite("position", x.0, x.1)?;
         self.finite("velocity", v.0, v.1)
