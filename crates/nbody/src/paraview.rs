@@ -15,7 +15,7 @@ use crate::files::cells::Magnitude;
 use crate::files::snapshot::Snapshot;
 use crate::files::{atomic, regular};
 use crate::plot::slice::Plane;
-use crate::plot::snapshots::Shown;
+use crate::plot::snapshots::{Shown, need_folder};
 use crate::plot::space::View;
 
 /// The script in a run directory. A script named paraview.py would hide the module.
@@ -60,9 +60,7 @@ pub struct Paraview {
 pub fn paraview(options: &Paraview) -> Result<(), Failure> {
     let run = &options.run;
     let nothing = |why: &str| Failure::new(66, format!("{}: {why}", run.display()));
-    if !run.is_dir() {
-        return Err(nothing("no such run directory"));
-    }
+    need_folder(run)?;
     let shown = Shown::read(run)?.ok_or_else(|| nothing("no snapshots that run.hdf.series names"))?;
     let facts = match &shown {
         Shown::Particles(snapshots) => particles(snapshots),

@@ -278,6 +278,10 @@ fn plots_hold_their_series() {
     fs::remove_file(run.join("run.hdf.series")).unwrap();
     assert!(fails(folder.path(), &["plot", "run"], 66).contains("nothing to plot"));
     fails(folder.path(), &["plot", "missing"], 66);
+    for command in ["plot", "paraview"] {
+        assert!(fails(folder.path(), &[command, "run/run.json"], 66).contains("a file, and no run directory"));
+    }
+    assert!(fails(folder.path(), &["info", "run/scenario.toml"], 65).contains("--dry-run shows what it is"));
     fs::write(run.join("timings.json"), "[").unwrap();
     fails(folder.path(), &["plot", "run"], 65);
 }

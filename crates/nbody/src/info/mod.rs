@@ -43,6 +43,10 @@ pub struct Info {
 pub fn info(options: &Info) -> Result<(), Failure> {
     let facts = match &options.path {
         None => program::facts(),
+        Some(path) if path.extension().is_some_and(|e| e == "toml") && path.is_file() => {
+            let line = format!("{0}: a scenario; nbody run {0} --dry-run shows what it is", path.display());
+            return Err(Failure::new(65, line));
+        }
         Some(path) => match grid::about(path)? {
             Some(about) => grid::facts(path, &about),
             None => match grid::of_checkpoint(path)? {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::snapshots::Shown;
+use super::snapshots::{Shown, need_folder};
 use crate::convert::source::units_of;
 use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure, Line};
@@ -30,9 +30,7 @@ pub struct Run {
 impl Run {
     /// Reads what there is; only a file that is damaged is an error.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        if !path.is_dir() {
-            return Err(Failure::new(66, format!("{}: no such run directory", path.display())));
-        }
+        need_folder(path)?;
         let columns = match read_columns(&path.join("diagnostics.csv")) {
             Err(FileError::Missing { .. }) => vec![],
             columns => columns?,

@@ -17,6 +17,18 @@ use crate::units::{Dimension, System};
 /// Times that are shown.
 const TIMES: usize = 4;
 
+/// Checks that the folder of a run is there.
+///
+/// # Errors
+/// 66 where nothing or a file is.
+pub fn need_folder(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let why = if path.exists() { "a file, and no run directory" } else { "no such run directory" };
+    Err(Failure::new(66, format!("{}: {why}", path.display())))
+}
+
 /// What a run shows at these times.
 pub enum Shown {
     /// Particles.
