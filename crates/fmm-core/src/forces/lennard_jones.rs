@@ -91,7 +91,9 @@ impl Pair {
 
     /// u and −u'/r of r².
     fn bare(&self, r2: f64) -> (f64, f64) {
-        let six = (self.sigma2 / r2).powi(3);
+        // Not by powi, whose last digit is another where the compiler knows its argument.
+        let ratio = self.sigma2 / r2;
+        let six = ratio * ratio * ratio;
         (4.0 * self.epsilon * six * (six - 1.0), 24.0 * self.epsilon * six * (2.0 * six - 1.0) / r2)
     }
 

@@ -180,7 +180,8 @@ impl Evolve for ParticleRun<'_> {
     fn judge(&self) -> Vec<String> {
         let pairs = self.motion.store().coincident_pairs();
         if pairs > 0 && self.scenario.softening_length() == 0.0 {
-            let pairs = if pairs == 1 { "1 pair of particles is".into() } else { format!("{pairs} pairs of particles are") };
+            let pairs =
+                if pairs == 1 { "1 pair of particles is".into() } else { format!("{pairs} pairs of particles are") };
             let text = format!("{pairs} at the same place; unsoftened they do not interact");
             self.course.progress.warn(&text);
         }
