@@ -50,18 +50,20 @@ impl HeatExchange<'_> {
         (self.energy * (1.0 - self.kept * self.kept)).sqrt()
     }
 
-    /// By what velocities about that of the center of mass are multiplied if their kinetic energy is `kinetic`: eq. A7 of Bussi et al.,
-    /// with what is kept and as much noise as the canonical ensemble has. 1 where nothing moves or there is one particle.
-    pub fn factor(&self, kinetic: f64) -> f64 {
+    /// What rescaling makes of the sums Σ m v²/2, Σ m v and Σ m over all particles: the velocity of the center of mass, and by what
+    /// velocities about it are multiplied. `None` where nothing moves about it. The factor is eq. A7 of Bussi et al., with what is kept
+    /// and as much noise as the canonical ensemble has.
+    pub fn rescaling(&self, [kinetic, x, y, z, mass]: [f64; 5]) -> Option<([f64; 3], f64)> {
+        let kinetic = kinetic_about_center(kinetic, [x, y, z], mass);
         let freedom = degrees_of_freedom(self.mass.len());
-        if kinetic <= 0.0 || freedom < 1.0 {
-            return 1.0;
+        if kinetic == 0.0 || freedom == 0.0 {
+            return None;
         }
         let share = 0.5 * self.energy / kinetic * (1.0 - self.kept);
         let draw = |dice: &mut Dice| [dice.normal(), 2.0 * gamma(0.5 * (freedom - 1.0), dice)];
-        let [one, others] = self.numbers.of_particle(0, draw);
+        let [one, others] = self.numbers.sample(1, draw).pop()?;
         let square = self.kept + share * (one * one + others) + 2.0 * one * (self.kept * share).sqrt();
-        square.max(0.0).sqrt()
+        Some(([x, y, z].map(|p| p / mass), square.max(0.0).sqrt()))
     }
 
     /// Changes the velocities. `[n]`
@@ -75,15 +77,11 @@ impl HeatExchange<'_> {
                 });
             }
             Kind::Rescale => {
-                let [kinetic, x, y, z, mass] = blocked_sums(self.mass.len(), |i| {
+                let sums = blocked_sums(self.mass.len(), |i| {
                     let (m, [u, v, w]) = (self.mass[i], velocity[i]);
                     [0.5 * m * (u * u + v * v + w * w), m * u, m * v, m * w, m]
                 });
-                let factor = self.factor(kinetic_about_center(kinetic, [x, y, z], mass));
-                if factor == 1.0 {
-                    return;
-                }
-                let center = [x, y, z].map(|p| p / mass);
+                let Some((center, factor)) = self.rescaling(sums) else { return };
                 let about = |v: &mut [f64; 3]| (0..3).for_each(|d| v[d] = center[d] + factor * (v[d] - center[d]));
                 velocity.par_iter_mut().for_each(about);
             }
@@ -115,7 +113,7 @@ fn gamma(shape: f64, dice: &mut Dice) -> f64 {
 mod tests {
     use super::*;
 
-    /// Twice the kinetic energy about the center of mass in units of the bath's energy, and the momentum.
+    /// The kinetic energy about the center of mass, and the momentum.
     fn motion(mass: &[f64], velocity: &[[f64; 3]]) -> (f64, [f64; 3]) {
         let momentum = [0, 1, 2].map(|d| velocity.iter().zip(mass).map(|(v, m)| m * v[d]).sum::<f64>());
         let kinetic = velocity.iter().zip(mass).map(|(v, m)| 0.5 * m * v.iter().map(|v| v * v).sum::<f64>());

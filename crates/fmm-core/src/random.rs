@@ -32,13 +32,6 @@ impl Stream {
         Stream { generator: self.generator.clone(), first: self.first + n as u128 }
     }
 
-    /// Draws the particle with this index.
-    pub fn of_particle<R>(&self, index: usize, draw: impl FnOnce(&mut Dice) -> R) -> R {
-        let mut dice = Dice(self.generator.clone());
-        dice.0.set_word_pos((self.first + index as u128) * WORDS);
-        draw(&mut dice)
-    }
-
     /// What a generator elsewhere needs to draw the same: the key of ChaCha8 in words, the number of the stream, and the block of 16 words
     /// with which the numbers of a particle begin, [`BLOCKS`] for each one before it.
     pub fn key(&self) -> ([u32; 8], u64, u64) {

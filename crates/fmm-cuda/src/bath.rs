@@ -5,7 +5,6 @@ use fmm_core::Error;
 use fmm_core::bath::{HeatExchange, Kind};
 use fmm_core::math::blocked::added;
 use fmm_core::random::BLOCKS;
-use fmm_core::totals::kinetic_about_center;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
@@ -53,12 +52,9 @@ impl Bath {
                 // SAFETY: the arrays hold `n` particles, and there are sums for each block.
                 unsafe { launch(gpu, "bath_sums", shares, TILE, &view)? };
                 let rows = self.partial.read(gpu.stream())?;
-                let [kinetic, x, y, z, mass] = added(rows.as_chunks::<MOTION_SUMS>().0.iter().copied());
-                let factor = heat.factor(kinetic_about_center(kinetic, [x, y, z], mass));
-                if factor == 1.0 {
-                    return Ok(());
-                }
-                let view = MotionView { center: [x, y, z].map(|p| p / mass), factor, ..view };
+                let sums = added(rows.as_chunks::<MOTION_SUMS>().0.iter().copied());
+                let Some((center, factor)) = heat.rescaling(sums) else { return Ok(()) };
+                let view = MotionView { center, factor, ..view };
                 // SAFETY: as before.
                 unsafe { launch(gpu, "bath_rescale", (3 * n).div_ceil(TILE), TILE, &view)? };
             }

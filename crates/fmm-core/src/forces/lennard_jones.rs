@@ -4,12 +4,12 @@
 //! (Toxvaerd & Dyre 2011), so that energy is conserved. The sign of its charge gives the kind of an
 //! ion. Unlike ions have the mean of σ and the geometric mean of ε (Lorentz & Berthelot).
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
-use crate::boundary::{PeriodicBox, Surroundings::TinFoil};
-use crate::math::scale::scale_of;
 use crate::math::simd::{Task, Vector, dispatch};
-use crate::math::{CollectVec, Number, blocked_sums};
+use crate::math::{Number, blocked_sums};
 use crate::mesh::cells::{Packed, Sources};
 use crate::store::ForceReport;
 
@@ -23,9 +23,6 @@ pub struct LennardJones {
     /// The cut-off, at most half of the shortest side of the box.
     pub cutoff: f64,
 }
-
-/// Cells whose ions one task serves.
-const GROUP: usize = 32;
 
 impl LennardJones {
     /// The same with lengths multiplied by `scale`. Energies stay, forces are divided by it.
@@ -44,14 +41,10 @@ impl LennardJones {
 
     /// The force on each particle, and energy and virial of all pairs.
     pub fn sums(&self, side: [f64; 3], position: &[[f64; 3]], charge: &[f64]) -> (Vec<[f64; 3]>, ForceReport) {
-        // In units of about the cut-off, so that squares are numbers.
-        let scale = scale_of(self.cutoff);
-        let (law, cell) = (self.scaled(scale), PeriodicBox { side: side.map(|s| s * scale), surroundings: TinFoil });
-        let at = position.par_iter().map(|x| cell.wrapped(x.map(|x| x * scale))).collect_vec();
-        let sources = Sources::new(cell.side, law.cutoff, &at, charge);
-        let cells: Vec<usize> = (0..sources.cells.len()).collect();
-        let some = |cells: &[usize]| dispatch(Meet { law: &law, sources: &sources, charge, cells });
-        let sums: Vec<[f64; 5]> = cells.par_chunks(GROUP).flat_map_iter(some).collect();
+        let (sources, scale) = Sources::in_box(side, self.cutoff, position, charge);
+        let law = self.scaled(scale);
+        let some = |cells| dispatch(Meet { law: &law, sources: &sources, charge, cells });
+        let sums: Vec<[f64; 5]> = sources.parts().into_par_iter().flat_map_iter(some).collect();
         let [energy, virial] = blocked_sums(sums.len(), |place| [0.5 * sums[place][3], 0.5 * sums[place][4]]);
         let mut force = vec![[0.0; 3]; position.len()];
         for (sum, &i) in sums.iter().zip(&sources.cells.order) {
@@ -109,7 +102,7 @@ struct Meet<'a> {
     law: &'a LennardJones,
     sources: &'a Sources<f64>,
     charge: &'a [f64],
-    cells: &'a [usize],
+    cells: Range<usize>,
 }
 
 impl Task<f64> for Meet<'_> {
@@ -123,7 +116,7 @@ impl Task<f64> for Meet<'_> {
         let (cutoff, least) = (V::constant(law.cutoff), V::constant(f64::MIN_POSITIVE));
         let square = cutoff.mul(cutoff);
         let (mut out, mut packed) = (vec![], Packed::default());
-        for &cell in cells.iter().filter(|&&cell| !sources.cells.places(cell).is_empty()) {
+        for cell in cells.filter(|&cell| !sources.cells.places(cell).is_empty()) {
             sources.pack::<V>(cell, &mut packed);
             let Packed { x: [x, y, z], q, len } = &packed;
             for place in sources.cells.places(cell) {

@@ -1,15 +1,13 @@
 //! The virial of softened charges in a periodic box. That of 1/r over all images is its energy; pairs that feel another kernel differ.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::math::blocked::added;
-use crate::math::scale::scale_of;
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::mesh::cells::{Packed, Sources};
 use crate::{PeriodicBox, Softening};
-
-/// Cells that one task serves.
-const GROUP: usize = 32;
 
 /// Σ q q' (−r K' − K) over all pairs. `position` and `strength` are `[n]`, and the softening is one of the box (see [`PeriodicBox::check`]).
 pub(super) fn excess(softening: Softening, cell: &PeriodicBox, position: &[[f64; 3]], strength: &[f64]) -> f64 {
@@ -17,15 +15,10 @@ pub(super) fn excess(softening: Softening, cell: &PeriodicBox, position: &[[f64;
     if reach == 0.0 {
         return 0.0;
     }
-    // In units of about the reach, so that squares are numbers.
-    let scale = scale_of(reach);
-    let scaled = PeriodicBox { side: cell.side.map(|s| s * scale), ..*cell };
-    let at: Vec<[f64; 3]> = position.par_iter().map(|x| scaled.wrapped(x.map(|x| x * scale))).collect();
-    let sources = Sources::new(scaled.side, reach * scale, &at, strength);
-    let cells: Vec<usize> = (0..sources.cells.len()).collect();
+    let (sources, scale) = Sources::in_box(cell.side, reach, position, strength);
     let (softening, reach2) = (softening.scaled(scale), (reach * scale).powi(2));
-    let some = |cells: &[usize]| dispatch(Meet { softening, reach2, sources: &sources, strength, cells });
-    let sums: Vec<[f64; 1]> = cells.par_chunks(GROUP).map(some).collect();
+    let some = |cells| dispatch(Meet { softening, reach2, sources: &sources, strength, cells });
+    let sums: Vec<[f64; 1]> = sources.parts().into_par_iter().map(some).collect();
     0.5 * scale * added(sums)[0]
 }
 
@@ -35,7 +28,7 @@ struct Meet<'a> {
     reach2: f64,
     sources: &'a Sources<f64>,
     strength: &'a [f64],
-    cells: &'a [usize],
+    cells: Range<usize>,
 }
 
 impl Task<f64> for Meet<'_> {
@@ -45,7 +38,7 @@ impl Task<f64> for Meet<'_> {
     fn run<V: Vector<Scalar = f64>>(self) -> Self::Out {
         let Sources { cells, .. } = self.sources;
         let (mut sum, mut packed) = (0.0, Packed::default());
-        for &cell in self.cells.iter().filter(|&&cell| !cells.places(cell).is_empty()) {
+        for cell in self.cells.filter(|&cell| !cells.places(cell).is_empty()) {
             self.sources.pack::<V>(cell, &mut packed);
             for place in cells.places(cell) {
                 let mut own = 0.0;

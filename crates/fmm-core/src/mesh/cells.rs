@@ -5,14 +5,19 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{real, sorted_by};
+use crate::math::scale::scale_of;
 use crate::math::simd::Vector;
 use crate::math::{CollectVec, Real};
+use crate::{PeriodicBox, Surroundings};
 
 /// Cells that the cut-off is long.
 const PER_CUTOFF: f64 = 2.0;
 
 /// Bodies that a cell holds at least, on average.
 const FEWEST: f64 = 2.0;
+
+/// Cells, or groups of targets, that one task serves.
+pub const GROUPS: usize = 32;
 
 /// Bodies by cells of a box from the origin.
 pub struct Cells<T> {
@@ -89,6 +94,21 @@ impl<T: Real> Sources<T> {
         q.resize(q.len() + T::WIDTH, T::ZERO);
         let columns = columns(&cells.size, cutoff);
         Sources { cells, q, cutoff, columns }
+    }
+
+    /// The same in a periodic box, of positions anywhere, in units of about the cut-off, so that squares are numbers; and what lengths
+    /// are multiplied by.
+    pub fn in_box(side: [f64; 3], cutoff: f64, position: &[[f64; 3]], strength: &[f64]) -> (Self, f64) {
+        let scale = scale_of(cutoff);
+        let cell = PeriodicBox { side: side.map(|s| s * scale), surroundings: Surroundings::TinFoil };
+        let at = position.par_iter().map(|x| cell.wrapped(x.map(|x| x * scale))).collect_vec();
+        (Sources::new(cell.side, cutoff * scale, &at, strength), scale)
+    }
+
+    /// The numbers of all cells, in parts that one task serves each.
+    pub fn parts(&self) -> Vec<Range<usize>> {
+        let all = self.cells.len();
+        (0..all).step_by(GROUPS).map(|first| first..all.min(first + GROUPS)).collect()
     }
 
     /// Other bodies by the same cells.

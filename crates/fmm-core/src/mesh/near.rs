@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::cells::{Cells, Packed, Sources};
+use super::cells::{Cells, GROUPS, Packed, Sources};
 use super::real;
 use crate::Cancel;
 use crate::bodies::coincident_pairs;
@@ -13,9 +13,6 @@ use crate::kernel::{Radial, Softening, UseRadial};
 use crate::math::prolate::Prolate;
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{Real, horner};
-
-/// Groups of targets that one task serves.
-const GROUPS: usize = 32;
 
 /// The far kernel within the cut-off, as polynomials of t = 2 r²/r_c² − 1.
 #[derive(Debug, Clone)]

@@ -15,9 +15,6 @@ use crate::units::{Dimension, System};
 const NAMED: [(&str, Surroundings); 2] =
     [("tinfoil", Surroundings::TinFoil), ("vacuum", Surroundings::Dielectric(1.0))];
 
-/// The largest side.
-const LARGEST: f64 = 1e60;
-
 /// Reads the section. `plane` is true for a run in the plane, `external` if there is a field that has no images.
 pub(super) fn boundary(
     mut s: Section<'_>,
@@ -66,7 +63,7 @@ pub(super) fn boundary(
         s.missing("side", "the side of a cubic box, or three sides, for example side = 10.0");
     }
     let side = side.filter(|sides| {
-        let bad = sides.iter().find(|side| !(1e-60..=LARGEST).contains(*side));
+        let bad = sides.iter().find(|side| !Range::SIDE.contains(**side));
         if let Some(side) = bad {
             let message = format!("{} = {} is outside its range", s.full("side"), messages::number(*side));
             s.mistake("side", message, format!("allowed: {}", Range::SIDE.text()), None);
@@ -84,7 +81,7 @@ pub(super) fn boundary(
     }
     s.close();
     // Without its side a box is a box all the same: what goes with boxes alone is no mistake.
-    let unknown = PeriodicBox { side: [LARGEST; 3], surroundings: surroundings.unwrap_or_default() };
+    let unknown = PeriodicBox { side: [Range::SIDE.high; 3], surroundings: surroundings.unwrap_or_default() };
     Boundary::Periodic(cell.unwrap_or(unknown))
 }
 

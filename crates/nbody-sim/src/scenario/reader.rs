@@ -16,7 +16,8 @@ pub const TURNED: f64 = 1e6;
 #[derive(Debug, Clone, Copy)]
 pub struct Range {
     low: f64,
-    high: f64,
+    /// The largest.
+    pub high: f64,
     /// Whether `low` itself is allowed.
     closed: bool,
     /// As messages name it.
@@ -82,7 +83,8 @@ impl Range {
         self.text
     }
 
-    fn contains(&self, x: f64) -> bool {
+    /// Whether a key takes `x`.
+    pub fn contains(&self, x: f64) -> bool {
         x <= self.high && (x > self.low || (self.closed && x == self.low))
     }
 }

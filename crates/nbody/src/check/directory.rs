@@ -36,8 +36,10 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Failure> {
         series.iter().flat_map(|s| s.entries()).map(|e| (e.name.clone(), e.time)).collect();
     let identity = identity(path, findings)?;
     snapshots(path, &names, (&listed[..], &identity), findings)?;
-    diagnostics(path, &names, &listed, findings);
-    json_files(path, &names, findings);
+    let reports = ["run.json", "timings.json"].map(|name| (name, names.contains(name).then(|| report(path, name))));
+    let complete = matches!(&reports[0].1, Some(Ok(run)) if run["complete"] == true);
+    diagnostics(path, &names, (&listed, complete), findings);
+    json_files(reports, findings);
     resume(path, &names, findings)?;
     if !identity.strangers.is_empty() {
         findings.resume = Some("not possible: files of another run are here".into());
@@ -137,7 +139,12 @@ fn snapshots(
 
 /// Whether every line has as many finite numbers as there are columns, in order of time, and those of the first snapshot and of the last
 /// one of a complete run are there.
-fn diagnostics(path: &Path, names: &BTreeSet<String>, listed: &[(String, f64)], findings: &mut Findings) {
+fn diagnostics(
+    path: &Path,
+    names: &BTreeSet<String>,
+    (listed, complete): (&[(String, f64)], bool),
+    findings: &mut Findings,
+) {
     const NAME: &str = "diagnostics.csv";
     if !names.contains(NAME) {
         findings.note(format!("{NAME}: none"));
@@ -148,7 +155,7 @@ fn diagnostics(path: &Path, names: &BTreeSet<String>, listed: &[(String, f64)], 
         Ok(columns) => {
             // By time: with a longer step, which --force allows, a later line has a smaller number.
             let times = columns.iter().find(|(n, _)| n == "time").map(|(_, v)| v.as_slice()).unwrap_or_default();
-            let ends = [listed.first(), listed.last().filter(|_| is_complete(path))];
+            let ends = [listed.first(), listed.last().filter(|_| complete)];
             let lacking = ends.into_iter().flatten().find(|(_, time)| !times.contains(time));
             match (times.windows(2).find(|w| w[0] >= w[1]), lacking) {
                 (Some(w), _) => findings.problem(65, format!("{NAME}: time {} comes after time {}", w[1], w[0])),
@@ -162,24 +169,20 @@ fn diagnostics(path: &Path, names: &BTreeSet<String>, listed: &[(String, f64)], 
     }
 }
 
-/// Whether the run says that it is complete.
-fn is_complete(path: &Path) -> bool {
-    let text = regular::read(&path.join("run.json"), regular::REPORT).ok();
-    let run = text.and_then(|t| serde_json::from_slice::<serde_json::Value>(&t).ok());
-    run.is_some_and(|run| run["complete"] == true)
+/// The content of a JSON file, or the exit code and the text of what is wrong with it.
+type Report = Result<serde_json::Value, (u8, String)>;
+
+fn report(path: &Path, name: &str) -> Report {
+    let text = regular::read(&path.join(name), regular::REPORT).map_err(|e| (e.exit_code(), e.to_string()))?;
+    serde_json::from_slice(&text).map_err(|e| (65, e.to_string()))
 }
 
-fn json_files(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) {
-    for name in ["run.json", "timings.json"] {
-        if !names.contains(name) {
-            findings.note(format!("{name}: none; the run goes on, or was ended by force"));
-            continue;
-        }
-        let text = regular::read(&path.join(name), regular::REPORT).map_err(|e| (e.exit_code(), e.to_string()));
-        let value = text.and_then(|t| serde_json::from_slice::<serde_json::Value>(&t).map_err(|e| (65, e.to_string())));
-        match value {
-            Err((code, e)) => findings.problem(code, format!("{name}: {e}")),
-            Ok(_) => findings.note(name),
+fn json_files(reports: [(&str, Option<Report>); 2], findings: &mut Findings) {
+    for (name, report) in reports {
+        match report {
+            None => findings.note(format!("{name}: none; the run goes on, or was ended by force")),
+            Some(Err((code, e))) => findings.problem(code, format!("{name}: {e}")),
+            Some(Ok(_)) => findings.note(name),
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Failure> {
         let line = format!("{}: only HDF5 files have checksums; nbody info reads this one through", path.display());
         return Err(Failure::new(65, line));
     }
-    if path.extension().is_some_and(|e| e == "toml") && path.is_file() {
+    if formats::is_scenario(path) {
         let line = format!("{0}: a scenario has no checksums; nbody run {0} --dry-run checks it", path.display());
         return Err(Failure::new(65, line));
     }

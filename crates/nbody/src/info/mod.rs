@@ -43,7 +43,7 @@ pub struct Info {
 pub fn info(options: &Info) -> Result<(), Failure> {
     let facts = match &options.path {
         None => program::facts(),
-        Some(path) if path.extension().is_some_and(|e| e == "toml") && path.is_file() => {
+        Some(path) if formats::is_scenario(path) => {
             let line = format!("{0}: a scenario; nbody run {0} --dry-run shows what it is", path.display());
             return Err(Failure::new(65, line));
         }

@@ -9,7 +9,8 @@ use fmm_core::totals::{degrees_of_freedom, kinetic_about_center};
 use crate::diagnostics::Diagnostics;
 use crate::messages::{number, short};
 use crate::scenario::{Law, Scenario};
-use crate::thermostat::Kind;
+use crate::thermostat::{Kind, Thermostat};
+use crate::units::System;
 
 /// Energy may be off by this part before it is reported.
 const ENERGY: f64 = 0.01;
@@ -111,11 +112,10 @@ impl Sense {
     /// What a checkpoint keeps, so that a resumed run ends as an unbroken one.
     pub fn numbers(&self) -> Vec<(String, f64)> {
         let first = self.first.map_or([0.0; 2], |e| [e.kinetic, e.potential]);
-        let reported = [self.energy_reported, self.virial_reported, self.temperature_reported];
-        let flags = [&[self.held][..], &reported, &[self.conserved]].concat();
-        let values = [first[0], first[1], self.energy, self.worst]
-            .into_iter()
-            .chain(flags.into_iter().map(|f| f64::from(u8::from(f))));
+        let Sense { energy, worst, held, energy_reported, virial_reported, temperature_reported, conserved, .. } =
+            *self;
+        let flags = [held, energy_reported, virial_reported, temperature_reported, conserved];
+        let values = [first[0], first[1], energy, worst].into_iter().chain(flags.map(|f| f64::from(u8::from(f))));
         KEPT.into_iter().zip(values).map(|(name, value)| (name.to_string(), value)).collect()
     }
 
@@ -166,33 +166,36 @@ impl Sense {
             ));
         }
         if let (Some(ions), Some(bath)) = (now.ions, scenario.bath) {
-            let ratio = ions.temperature / bath.temperature;
-            let begun = *self.begun.get_or_insert(ratio);
-            self.held |= (1.0 / HELD..HELD).contains(&ratio);
-            let freedom = degrees_of_freedom(self.count).max(1.0);
-            let most = TEMPERATURE.max((SCATTER * (2.0 / freedom).sqrt()).exp());
-            let left = self.held && !(1.0 / most..most).contains(&ratio);
-            // Ions may begin cold or hot, but a bath makes none hotter than both.
-            let wild = ratio > most.max(WILD) * begun.max(1.0);
-            let at_rest =
-                bath.kind == Kind::Rescale && (1..=bath.last).contains(&step) && ratio < AT_REST && self.count > 1;
-            if (left || wild || at_rest) && !self.temperature_reported {
-                self.temperature_reported = true;
-                let kelvin = if scenario.units.has_kelvin() { " K" } else { "" };
-                let why = if at_rest {
-                    "thermostat.kind = \"rescale\" multiplies the motion about the center of mass, and there is none: give velocities, or \
-                     begin with \"langevin\""
-                } else {
-                    "try a smaller time.dt, or look for ions too close to each other"
-                };
-                let temperatures = [ions.temperature, bath.temperature].map(short);
-                found.push(format!(
-                    "the temperature is {}{kelvin}, and the bath's {}{kelvin}: {why}",
-                    temperatures[0], temperatures[1]
-                ));
-            }
+            found.extend(self.temperature(scenario.units, (ions.temperature, bath), step));
         }
         found
+    }
+
+    /// What the temperature of ions after `step` shows for the first time, next to that of their bath.
+    fn temperature(&mut self, units: System, (temperature, bath): (f64, Thermostat), step: u64) -> Option<String> {
+        let ratio = temperature / bath.temperature;
+        let begun = *self.begun.get_or_insert(ratio);
+        self.held |= (1.0 / HELD..HELD).contains(&ratio);
+        let freedom = degrees_of_freedom(self.count).max(1.0);
+        let most = TEMPERATURE.max((SCATTER * (2.0 / freedom).sqrt()).exp());
+        let left = self.held && !(1.0 / most..most).contains(&ratio);
+        // Ions may begin cold or hot, but a bath makes none hotter than both.
+        let wild = ratio > most.max(WILD) * begun.max(1.0);
+        let at_rest =
+            bath.kind == Kind::Rescale && (1..=bath.last).contains(&step) && ratio < AT_REST && self.count > 1;
+        if self.temperature_reported || !(left || wild || at_rest) {
+            return None;
+        }
+        self.temperature_reported = true;
+        let kelvin = if units.has_kelvin() { " K" } else { "" };
+        let [now, asked] = [temperature, bath.temperature].map(short);
+        let why = if at_rest {
+            "thermostat.kind = \"rescale\" multiplies the motion about the center of mass, and there is none: give velocities, or \
+             begin with \"langevin\""
+        } else {
+            "try a smaller time.dt, or look for ions too close to each other"
+        };
+        Some(format!("the temperature is {now}{kelvin}, and the bath's {asked}{kelvin}: {why}"))
     }
 
     /// What is to be said at the end of a run of `particles`.
@@ -219,7 +222,7 @@ impl Sense {
         } else {
             causes.push("a longer softening".into());
         }
-        let units = if scenario.units == crate::units::System::Nbody { "" } else { ", and check units.system" };
+        let units = if scenario.units == System::Nbody { "" } else { ", and check units.system" };
         format!("the energy is off by {percent}; try {}{units}", causes.join(" or "))
     }
 }

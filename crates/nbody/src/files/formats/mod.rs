@@ -93,6 +93,11 @@ pub fn is_read_by_ending(path: &Path) -> bool {
     by_ending(path).is_some_and(|format| format.read.is_some())
 }
 
+/// Whether a file is a scenario, by its ending.
+pub fn is_scenario(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "toml") && path.is_file()
+}
+
 /// The first ending of each format, as in `.hdf, .csv or .npy`.
 pub fn endings() -> String {
     let all: Vec<String> = FORMATS.iter().map(|format| format!(".{}", format.endings[0])).collect();
