@@ -8,15 +8,36 @@
 // them. Operators whose offsets differ by mirrors share a matrix: mirrors along the axes only
 // change signs, of the sources as they are gathered and of the sums where the mirror changes.
 //
-// Single precision multiplies in TF32 (11 bits), or with SPLIT in three products of numbers that
-// are each the sum of two of bf16 (8 bits each), at the price of one and a half products, with an
-// error of 2^-16 of each coefficient. Double precision has tensor cores of its own.
+// Single precision multiplies in TF32 (11 bits), or in three products of numbers that are each the
+// sum of two of bf16 (8 bits each), at the price of one and a half products, with an error of 2^-16
+// of each coefficient. Double precision has tensor cores of its own, or for 2^-22 of each coefficient three products of
+// halves (11 bits each), whose exponents are so short that all numbers are scaled by powers of two: the
+// matrices before, each cell's coefficients as they are packed.
 #include "common/tensor.cuh"
 #include "common/tree.cuh"
 
 constexpr unsigned WARPS = 4, BLOCK = 32 * WARPS;
 
-// What a lane has of a step of 16 coefficients of one cell: 4 of them, or with SPLIT the high halves of 4 and then the low halves.
+// Numbers as tensor cores have them (Packed) and as sums end (Out); whether they are the sums of two, and scaled.
+struct Tf32 {
+  typedef float Packed, Out;
+  static constexpr bool SPLIT = false, SCALED = false;
+};
+struct Bf16 {
+  typedef float Packed, Out;
+  static constexpr bool SPLIT = true, SCALED = false;
+};
+struct Halves {
+  typedef float Packed;
+  typedef double Out;
+  static constexpr bool SPLIT = true, SCALED = true;
+};
+struct Double {
+  typedef double Packed, Out;
+  static constexpr bool SPLIT = false, SCALED = false;
+};
+
+// What a lane has of a step of 16 coefficients of one cell: 4 of them, or with SPLIT the first parts of 4 and then the remainders.
 template <typename Real> struct Quad;
 template <> struct Quad<float> {
   uint32_t x[4];
@@ -45,22 +66,25 @@ __device__ inline void mma_tf32(float *low, float *high, const uint32_t *a, cons
       : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])
       : "r"(a[0]), "r"(b[0]), "r"(a[1]), "r"(b[1]), "r"(m[0]), "r"(m[1]));
 }
-__device__ inline void mma_bf16(float *low, float *high, const uint32_t *a, const uint32_t *b, const uint32_t *m) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])
-      : "r"(a[0]), "r"(b[0]), "r"(a[1]), "r"(b[1]), "r"(m[0]), "r"(m[1]));
-}
-__device__ inline void mma_bf16_half(float *low, float *high, uint32_t a, uint32_t b, uint32_t m) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
-      : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])
-      : "r"(a), "r"(b), "r"(m));
-}
+#define MMA_SPLIT(NUMBERS, TYPE)                                                                                                         \
+  __device__ inline void mma(NUMBERS, float *low, float *high, const uint32_t *a, const uint32_t *b, const uint32_t *m) {               \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"             \
+        : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])                                                                       \
+        : "r"(a[0]), "r"(b[0]), "r"(a[1]), "r"(b[1]), "r"(m[0]), "r"(m[1]));                                                             \
+  }                                                                                                                                      \
+  __device__ inline void mma_half(NUMBERS, float *low, float *high, uint32_t a, uint32_t b, uint32_t m) {                               \
+    asm("mma.sync.aligned.m16n8k8.row.col.f32." TYPE "." TYPE ".f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"                       \
+        : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])                                                                       \
+        : "r"(a), "r"(b), "r"(m));                                                                                                       \
+  }
+MMA_SPLIT(Bf16, "bf16")
+MMA_SPLIT(Halves, "f16")
 
 // Adds the product of 16 (HALF: 8) coefficients of 32 cells and COUNT times 8 columns in three
 // products. Tensor cores truncate sums instead of rounding them, so a long sum in them would drift.
 // Each sum here has few terms, and those of several columns alternate, since each product waits for
 // the one before it in the same sum.
-template <bool HALF, unsigned COUNT, unsigned TILES>
+template <class Numbers, bool HALF, unsigned COUNT, unsigned TILES>
 __device__ inline void split_product(float (*sum)[TILES][2], unsigned c, const Quad<float> *a, const float *matrix, unsigned lane) {
   Quad<float> b[COUNT];
   float few[COUNT][4][2] = {};
@@ -75,9 +99,9 @@ __device__ inline void split_product(float (*sum)[TILES][2], unsigned c, const Q
 #pragma unroll
       for (unsigned r = 0; r < 4; r += 2)
         if constexpr (HALF)
-          mma_bf16_half(few[i][r], few[i][r + 1], a[r].x[of_a], a[r + 1].x[of_a], b[i].x[of_b]);
+          mma_half(Numbers(), few[i][r], few[i][r + 1], a[r].x[of_a], a[r + 1].x[of_a], b[i].x[of_b]);
         else
-          mma_bf16(few[i][r], few[i][r + 1], a[r].x + of_a, a[r + 1].x + of_a, b[i].x + of_b);
+          mma(Numbers(), few[i][r], few[i][r + 1], a[r].x + of_a, a[r + 1].x + of_a, b[i].x + of_b);
   }
 #pragma unroll
   for (unsigned i = 0; i < COUNT; i++)
@@ -88,12 +112,12 @@ __device__ inline void split_product(float (*sum)[TILES][2], unsigned c, const Q
 }
 
 // Adds the product of a step and the columns of the block.
-template <bool SPLIT, unsigned TILES, bool HALF>
+template <class Numbers, unsigned TILES, bool HALF>
 __device__ inline void product(float (*sum)[TILES][2], const Quad<float> *a, const float *matrix, unsigned lane) {
-  if constexpr (SPLIT) {
+  if constexpr (Numbers::SPLIT) {
 #pragma unroll
-    for (unsigned c = 0; c + 1 < TILES; c += 2) split_product<HALF, 2, TILES>(sum, c, a, matrix, lane);
-    if constexpr (TILES % 2 == 1) split_product<HALF, 1, TILES>(sum, TILES - 1, a, matrix, lane);
+    for (unsigned c = 0; c + 1 < TILES; c += 2) split_product<Numbers, HALF, 2, TILES>(sum, c, a, matrix, lane);
+    if constexpr (TILES % 2 == 1) split_product<Numbers, HALF, 1, TILES>(sum, TILES - 1, a, matrix, lane);
   } else {
 #pragma unroll
     for (unsigned c = 0; c < TILES; c++) {
@@ -107,7 +131,7 @@ __device__ inline void product(float (*sum)[TILES][2], const Quad<float> *a, con
     }
   }
 }
-template <bool, unsigned TILES, bool HALF>
+template <class, unsigned TILES, bool HALF>
 __device__ inline void product(double (*sum)[TILES][2], const Quad<double> *a, const double *matrix, unsigned lane) {
 #pragma unroll
   for (unsigned c = 0; c < TILES; c++) {
@@ -126,7 +150,9 @@ __device__ inline bool in_share(const M2lView &v, size_t tile) {
   return v.bodies[2 * size_t(cells[0])] < v.share[1] && v.bodies[2 * size_t(cells[last]) + 1] > v.share[0];
 }
 
-template <typename Real, bool SPLIT, unsigned TILES> __device__ inline void m2l(const M2lView &v) {
+template <class Numbers, unsigned TILES> __device__ inline void m2l(const M2lView &v) {
+  using Real = typename Numbers::Packed;
+  using Out = typename Numbers::Out;
   const unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const unsigned blocks = v.columns / TILES, first = blockIdx.x % blocks * TILES;
   const uint32_t warp = blockIdx.x / blocks * WARPS + threadIdx.x / 32, tile = warp / (CELLS / 32);
@@ -161,6 +187,7 @@ template <typename Real, bool SPLIT, unsigned TILES> __device__ inline void m2l(
       }
   };
   // The sources of the next slot, and this slot's next step, are on their way.
+  float scale_ahead[4] = {};
   uint32_t next[4];
   const auto look = [&](unsigned slot) {
 #pragma unroll
@@ -174,8 +201,10 @@ template <typename Real, bool SPLIT, unsigned TILES> __device__ inline void m2l(
     if (any)
 #pragma unroll
       for (unsigned r = 0; r < 4; r++) {
-        row[r] = from + size_t(min(next[r], v.zero_row)) * v.pitch + 4 * t;
+        const uint32_t cell = min(next[r], v.zero_row);
+        row[r] = from + size_t(cell) * v.pitch + 4 * t;
         ahead[r].load(row[r]);
+        if constexpr (Numbers::SCALED) scale_ahead[r] = v.cell_scale[cell];
       }
     look(slot + 1);
   };
@@ -195,6 +224,12 @@ template <typename Real, bool SPLIT, unsigned TILES> __device__ inline void m2l(
     }
     const Real *matrix = matrices + size_t(op & 0x1fffffff) * v.steps * step;
     const uint32_t *signs = v.source_signs + axes * v.pitch + 4 * t;
+    // Cells have scales of their own. Sums of an operator's few steps first, so that few numbers round the whole.
+    Real of_slot[Numbers::SCALED ? 4 : 1][TILES][2] = {};
+    Real(*const to_sum)[TILES][2] = Numbers::SCALED ? of_slot : sum;
+    float scale[4];
+#pragma unroll
+    for (unsigned r = 0; r < 4; r++) scale[r] = scale_ahead[r];
     for (unsigned k = 0; k < v.steps; k++, matrix += step) {
       const uint4 sign = *reinterpret_cast<const uint4 *>(signs + 16 * k);
       Quad<Real> a[4];
@@ -210,14 +245,21 @@ template <typename Real, bool SPLIT, unsigned TILES> __device__ inline void m2l(
 #pragma unroll
         for (unsigned r = 0; r < 4; r++) ahead[r].load(row[r] + 16 * (k + 1));
       if (last && v.half)
-        product<SPLIT, TILES, true>(sum, a, matrix, lane);
+        product<Numbers, TILES, true>(to_sum, a, matrix, lane);
       else
-        product<SPLIT, TILES, false>(sum, a, matrix, lane);
+        product<Numbers, TILES, false>(to_sum, a, matrix, lane);
     }
+    if constexpr (Numbers::SCALED)
+#pragma unroll
+      for (unsigned r = 0; r < 4; r++)
+#pragma unroll
+        for (unsigned c = 0; c < TILES; c++)
+#pragma unroll
+          for (unsigned j = 0; j < 2; j++) sum[r][c][j] = fmaf(of_slot[r][c][j], scale[r], sum[r][c][j]);
   }
   mirror_by(mirror);
   if (!works) return;
-  Real *to = static_cast<Real *>(v.to);
+  Out *to = static_cast<Out *>(v.to);
 #pragma unroll
   for (unsigned r = 0; r < 4; r++) {
     const uint32_t cell = cells[base + g + 8 * r];
@@ -228,10 +270,12 @@ template <typename Real, bool SPLIT, unsigned TILES> __device__ inline void m2l(
       for (unsigned j = 0; j < 2; j++) {
         const unsigned k = (first + c) * 8 + 2 * t + j;
         if (k >= v.n) continue;
+        Out all = sum[r][c][j];
+        if constexpr (Numbers::SCALED) all *= v.target_scale[k];
         if (v.parts == 1)
-          to[size_t(cell) * v.n + k] += sum[r][c][j];
+          to[size_t(cell) * v.n + k] += all;
         else
-          static_cast<Real *>(v.partial)[(size_t(blockIdx.y) * v.cells + cell) * v.n + k] = sum[r][c][j];
+          static_cast<Out *>(v.partial)[(size_t(blockIdx.y) * v.cells + cell) * v.n + k] = all;
       }
   }
 }
@@ -241,38 +285,69 @@ __device__ inline float tf32(float x) {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
   return __uint_as_float(y);
 }
-// Two numbers of 8 bits, the first in the low half.
-__device__ inline uint32_t bf16(float x, float y) {
+// Two numbers in half the bits, the first in the lower ones, and what they are.
+__device__ inline uint32_t pair(Bf16, float x, float y) {
   uint32_t both;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(y), "f"(x));
   return both;
 }
+__device__ inline float2 values(Bf16, uint32_t both) { return make_float2(__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000)); }
+__device__ inline uint32_t pair(Halves, float x, float y) {
+  uint32_t both;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(y), "f"(x));
+  return both;
+}
+__device__ inline float2 values(Halves, uint32_t both) {
+  float2 v;
+  asm("{.reg .f16 x, y; mov.b32 {x, y}, %2; cvt.f32.f16 %0, x; cvt.f32.f16 %1, y;}" : "=f"(v.x), "=f"(v.y) : "r"(both));
+  return v;
+}
 
-// The coefficients of all cells in the order of the lanes, and a row of zeros. A thread has four places.
-template <typename Real, bool SPLIT> __device__ inline void pack(const M2lView &v) {
-  const size_t i = 4 * (size_t(blockIdx.x) * TILE + threadIdx.x);
-  const size_t cell = i / v.pitch;
+// Bits of the exponent of a number in double precision, and those of the largest scaled coefficient of a cell.
+constexpr uint32_t EXPONENT = 0x7ff, LARGEST = 1023 + 14;
+__device__ inline uint32_t exponent_of(double x) { return uint32_t(__double2hiint(x)) >> 20 & EXPONENT; }
+__device__ inline double power_of_two(int exponent) { return __hiloint2double((1023 + exponent) << 20, 0); }
+
+// The coefficients of all cells in the order of the lanes, and a row of zeros. A warp has a cell, a lane four places at a time.
+template <class Numbers> __device__ inline void pack(const M2lView &v) {
+  using Real = typename Numbers::Packed;
+  using Out = typename Numbers::Out;
+  const size_t cell = size_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
+  const unsigned lane = threadIdx.x % 32;
   if (cell > v.zero_row) return;
-  const auto *multipoles = static_cast<const Real *>(v.multipoles);
-  Real x[4];
-#pragma unroll
-  for (unsigned j = 0; j < 4; j++) {
-    const uint32_t k = v.order[i % v.pitch + j];
-    x[j] = cell < v.zero_row && k != NONE ? multipoles[cell * v.n + k] : Real(0);
+  const Out *multipole = static_cast<const Out *>(v.multipoles) + cell * v.n;
+  const auto coefficient = [&](unsigned place) {
+    const uint32_t k = v.order[place];
+    const Out x = cell < v.zero_row && k != NONE ? multipole[k] : Out(0);
+    return Numbers::SCALED ? Out(x * v.source_scale[place]) : x;
+  };
+  Out scale = 1;
+  if constexpr (Numbers::SCALED) {
+    uint32_t largest = 0;
+    for (unsigned place = lane; place < v.pitch; place += 32) largest = max(largest, exponent_of(coefficient(place)));
+    largest = __reduce_max_sync(~0u, largest);
+    const int up = largest > 0 && largest < EXPONENT ? int(LARGEST) - int(largest) : 0;
+    scale = power_of_two(up);
+    if (lane == 0) v.cell_scale[cell] = float(power_of_two(-up));
   }
-  Real *to = static_cast<Real *>(v.packed) + i;
-  if constexpr (SPLIT) {
-    const uint32_t high[2] = {bf16(x[0], x[1]), bf16(x[2], x[3])};
+  Real *to = static_cast<Real *>(v.packed) + cell * v.pitch;
+  for (unsigned place = 4 * lane; place < v.pitch; place += 128) {
+    Real x[4];
 #pragma unroll
-    for (unsigned j = 0; j < 4; j++) x[j] -= __uint_as_float(j % 2 == 0 ? high[j / 2] << 16 : high[j / 2] & 0xffff0000);
-    *reinterpret_cast<uint4 *>(to) = make_uint4(high[0], high[1], bf16(x[0], x[1]), bf16(x[2], x[3]));
-  } else {
+    for (unsigned j = 0; j < 4; j++) x[j] = Real(scale * coefficient(place + j));
+    if constexpr (Numbers::SPLIT) {
+      const uint32_t high[2] = {pair(Numbers(), x[0], x[1]), pair(Numbers(), x[2], x[3])};
+      const float2 a = values(Numbers(), high[0]), b = values(Numbers(), high[1]);
+      *reinterpret_cast<uint4 *>(to + place) =
+          make_uint4(high[0], high[1], pair(Numbers(), x[0] - a.x, x[1] - a.y), pair(Numbers(), x[2] - b.x, x[3] - b.y));
+    } else {
 #pragma unroll
-    for (unsigned j = 0; j < 4; j++)
-      if constexpr (sizeof(Real) == 4)
-        to[j] = tf32(x[j]);
-      else
-        to[j] = x[j];
+      for (unsigned j = 0; j < 4; j++)
+        if constexpr (sizeof(Real) == 4)
+          to[place + j] = tf32(x[j]);
+        else
+          to[place + j] = x[j];
+    }
   }
 }
 
@@ -319,18 +394,17 @@ __global__ void __launch_bounds__(256) m2l_table(M2lView v) {
   }
 }
 
-__global__ void __launch_bounds__(TILE) m2l_pack_f32(M2lView v) { pack<float, false>(v); }
-__global__ void __launch_bounds__(TILE) m2l_pack_split_f32(M2lView v) { pack<float, true>(v); }
-__global__ void __launch_bounds__(TILE) m2l_pack_f64(M2lView v) { pack<double, false>(v); }
+__global__ void __launch_bounds__(TILE) m2l_pack_f32(M2lView v) { pack<Tf32>(v); }
+__global__ void __launch_bounds__(TILE) m2l_pack_split_f32(M2lView v) { pack<Bf16>(v); }
+__global__ void __launch_bounds__(TILE) m2l_pack_half_f64(M2lView v) { pack<Halves>(v); }
+__global__ void __launch_bounds__(TILE) m2l_pack_f64(M2lView v) { pack<Double>(v); }
 __global__ void __launch_bounds__(TILE) m2l_parts_f32(M2lView v) { add_parts<float>(v); }
 __global__ void __launch_bounds__(TILE) m2l_parts_f64(M2lView v) { add_parts<double>(v); }
 
 // By the number of 8 columns that a block has. Columns in two blocks gather twice.
-#define M2L_F32(TILES, BLOCKS)                                                                                             \
-  __global__ void __launch_bounds__(BLOCK, BLOCKS) m2l_dense_f32_##TILES(M2lView v) { m2l<float, false, TILES>(v); }       \
-  __global__ void __launch_bounds__(BLOCK, BLOCKS) m2l_dense_split_f32_##TILES(M2lView v) { m2l<float, true, TILES>(v); }
-#define M2L_F64(TILES) \
-  __global__ void __launch_bounds__(BLOCK, 2) m2l_dense_f64_##TILES(M2lView v) { m2l<double, false, TILES>(v); }
+#define M2L(NAME, NUMBERS, TILES, BLOCKS) \
+  __global__ void __launch_bounds__(BLOCK, BLOCKS) m2l_dense_##NAME##_##TILES(M2lView v) { m2l<NUMBERS, TILES>(v); }
+#define M2L_F32(TILES, BLOCKS) M2L(f32, Tf32, TILES, BLOCKS) M2L(split_f32, Bf16, TILES, BLOCKS)
 M2L_F32(1, 4)
 M2L_F32(2, 4)
 M2L_F32(4, 4)
@@ -340,9 +414,16 @@ M2L_F32(8, 3)
 M2L_F32(9, 3)
 M2L_F32(11, 2)
 M2L_F32(13, 2)
-M2L_F64(1)
-M2L_F64(2)
-M2L_F64(4)
-M2L_F64(5)
-M2L_F64(6)
+M2L(half_f64, Halves, 1, 4)
+M2L(half_f64, Halves, 2, 4)
+M2L(half_f64, Halves, 4, 2)
+M2L(half_f64, Halves, 5, 2)
+M2L(half_f64, Halves, 7, 2)
+M2L(half_f64, Halves, 8, 2)
+M2L(half_f64, Halves, 9, 2)
+M2L(f64, Double, 1, 2)
+M2L(f64, Double, 2, 2)
+M2L(f64, Double, 4, 2)
+M2L(f64, Double, 5, 2)
+M2L(f64, Double, 6, 2)
 }

@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::kernels::SHARED;
 use crate::m2l::M2l;
 use crate::m2l_schedule::{M2lSchedule, Offsets};
-use crate::mma_layout::DeviceReal;
+use crate::mma_layout::{Arithmetic, DeviceReal};
 use crate::place::Place;
 use crate::view::{CartesianMatrixView, CartesianView, CsrView, TILE};
 
@@ -137,7 +137,7 @@ pub fn matrices<T: DeviceReal>(
     gpu: &Gpu,
     softened: Softened,
     expansion: &Cartesian<f64>,
-    (order, offsets, split): (usize, Offsets, bool),
+    (order, offsets, arithmetic): (usize, Offsets, Arithmetic),
     plan: &M2lSchedule,
     bodies: &Bodies,
     m2l: &mut M2l,
@@ -166,7 +166,7 @@ pub fn matrices<T: DeviceReal>(
         steps: cut.steps as u32,
         columns: cut.columns as u32,
         words: words as u32,
-        split: u32::from(split),
+        split: u32::from(arithmetic == Arithmetic::Split),
     };
     let blocks = size.div_ceil(TILE) as u32;
     // SAFETY: every matrix has its derivatives and its place.

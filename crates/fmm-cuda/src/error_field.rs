@@ -85,7 +85,9 @@ impl Predicted {
     ) -> Self {
         let Described { root, aspect, family, order, precision, classes, tolerance, softening, .. } = about;
         let Described { background, total, locals, distributed, .. } = about;
-        let epsilon = epsilon_of_terms(precision);
+        // What halves lose is about what single precision does.
+        let halves = far.multiplies_halves() && place.pairs[0] > 0;
+        let epsilon = if halves { Precision::F32.epsilon() } else { epsilon_of_terms(precision) };
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
         let null = DevicePointer::null();

@@ -6,7 +6,7 @@ use cust::memory::DevicePointer;
 use fmm_core::expansion::{Lattice, between_cells};
 use fmm_core::lists::Space;
 use fmm_core::math::CollectVec;
-use fmm_core::{Error, Stage};
+use fmm_core::{Error, Precision, Stage};
 use rayon::prelude::*;
 
 use crate::Gpu;
@@ -17,7 +17,7 @@ use crate::direct;
 use crate::geometry::Tiles;
 use crate::kernels::SHARED;
 use crate::m2l_schedule::Offsets;
-use crate::mma_layout::DeviceReal;
+use crate::mma_layout::{Arithmetic, DeviceReal};
 use crate::operators::{Basis, Cut, Operators};
 use crate::place::Place;
 use crate::ternary_root;
@@ -56,6 +56,9 @@ const JOINT_CELLS: u32 = 2;
 /// Threads of the blocks that add up squares of strengths.
 const SQUARES: usize = 128;
 
+/// Cells of a block that puts coefficients in the order of the lanes of M2L, a warp each.
+const PACKED: usize = 8;
+
 /// Reals that hold one coefficient of the bodies of a warp.
 const ROW: usize = 33;
 
@@ -75,6 +78,8 @@ pub struct Far<T: DeviceReal> {
     fault: Buffer<u32>,
     /// Multipoles about the centers of their parents, and after M2M in the order of the lanes of M2L.
     packed: Buffer<T>,
+    /// See [`M2lView::cell_scale`].
+    cell_scale: Buffer<f32>,
     partial: Buffer<T>,
     parts: usize,
     /// Tables of other orders: where the guard refuses a sum, the next one has the same two orders again.
@@ -105,7 +110,7 @@ enum Known {
 
 impl<T: DeviceReal> Far<T> {
     /// Makes ready for expansions of an order, perhaps of a softened kernel, at `place` to keep `tolerance`,
-    /// perhaps with Σq² of all source cells; `kept` has the memory and perhaps the tables of an earlier sum.
+    /// in `precision`, perhaps with Σq² of all source cells; `kept` has the memory and perhaps the tables of an earlier sum.
     ///
     /// # Errors
     /// [`Error::Device`] without the memory, before any is taken.
@@ -114,13 +119,19 @@ impl<T: DeviceReal> Far<T> {
         kept: Option<Self>,
         (order, softened): (usize, Option<Softened>),
         offsets: Offsets,
-        tolerance: f64,
+        (tolerance, precision): (f64, Precision),
         squares: bool,
         place: &Place,
     ) -> Result<Self, Error> {
         // In a box potentials are small compared with those of single images.
-        let few = tolerance < TF32_FLOOR || place.sides != [0.0; 3];
-        let basis = Basis { order, softened, offsets, split: size_of::<T>() == 4 && few };
+        let open = place.sides == [0.0; 3];
+        let arithmetic = match precision {
+            Precision::F32 if open && tolerance >= TF32_FLOOR => Arithmetic::Tf32,
+            Precision::F32 => Arithmetic::Split,
+            Precision::Mixed if open && softened.is_none() => Arithmetic::Half,
+            Precision::Mixed | Precision::Auto | Precision::F64 => Arithmetic::Double,
+        };
+        let basis = Basis { order, softened, offsets, arithmetic };
         let mut far = match kept {
             Some(kept) if kept.operators.basis == basis => kept,
             Some(mut kept) => {
@@ -142,6 +153,7 @@ impl<T: DeviceReal> Far<T> {
                 table: Buffer::new(),
                 fault: Buffer::new(),
                 packed: Buffer::new(),
+                cell_scale: Buffer::new(),
                 partial: Buffer::new(),
                 parts: 1,
                 spare: vec![],
@@ -155,7 +167,9 @@ impl<T: DeviceReal> Far<T> {
         far.parts = (FILLED / warps.max(1)).clamp(1, MOST_PARTS);
         let slots = if m2l { tiles * tables.slots } else { 0 };
         // M2M has its rows in the same place.
-        let packed = if m2l { (sources + 1) * tables.cut.pitch() } else { sources * n };
+        let row = tables.cut.pitch() * arithmetic.bytes() / size_of::<T>();
+        let packed = if m2l { ((sources + 1) * row).max(sources * n) } else { sources * n };
+        let scales = if m2l && arithmetic == Arithmetic::Half { sources + 1 } else { 0 };
         let partial = if m2l && far.parts > 1 { far.parts * targets * n } else { 0 };
         let cells = if place.pairs[2] > 0 { targets } else { 0 };
         let squares = if squares { sources } else { 0 };
@@ -164,6 +178,7 @@ impl<T: DeviceReal> Far<T> {
             + far.locals.growth(targets * n)
             + far.table.growth(slots * CELLS)
             + far.packed.growth(packed)
+            + far.cell_scale.growth(scales)
             + far.partial.growth(partial)
             + far.cells.growth(cells);
         direct::fits(gpu, more, &format!("expansions of {} cells", targets.max(sources)))?;
@@ -172,6 +187,7 @@ impl<T: DeviceReal> Far<T> {
         far.squares.resize(squares)?;
         far.table.resize(slots * CELLS)?;
         far.packed.resize(packed)?;
+        far.cell_scale.resize(scales)?;
         far.partial.resize(partial)?;
         far.fault.resize(1)?;
         far.fault.fill(gpu.stream(), 0)?;
@@ -228,6 +244,9 @@ impl<T: DeviceReal> Far<T> {
             source_signs: tables.source_signs.pointer(),
             target_signs: tables.target_signs.pointer(),
             order: tables.order.pointer(),
+            source_scale: tables.scales[0].pointer(),
+            target_scale: tables.scales[1].pointer(),
+            cell_scale: self.cell_scale.pointer(),
             matrices: tables.matrices.pointer().cast(),
             multipoles: self.multipoles.pointer().cast(),
             packed: self.packed.pointer().cast(),
@@ -250,17 +269,17 @@ impl<T: DeviceReal> Far<T> {
             per_level: tables.per_level as u32,
             share: place.targets.share,
         };
-        let real = T::NAME;
-        let split = if self.operators.basis.split { "_split" } else { "" };
+        let (real, numbers) = (T::NAME, self.operators.basis.arithmetic.name());
         let launch = |name: &str, grid: (usize, usize), threads: usize| {
             let grid = (grid.0 as u32, grid.1 as u32);
             // SAFETY: the arrays have the lengths that the view says.
             unsafe { gpu.kernels().launch(gpu.stream(), name, grid, threads as u32, &view) }
         };
         launch("m2l_table", (2 * tiles, 1), 256)?;
-        launch(&format!("m2l_pack{split}_{real}"), (self.packed.len().div_ceil(4 * TILE), 1), TILE)?;
+        let rows = place.sources.cells as usize + 1;
+        launch(&format!("m2l_pack_{numbers}"), (rows.div_ceil(PACKED), 1), 32 * PACKED)?;
         let blocks = tiles.div_ceil(2) * (cut.columns / cut.tiles);
-        launch(&format!("m2l_dense{split}_{real}_{}", cut.tiles), (blocks, self.parts), 32 * WARPS)?;
+        launch(&format!("m2l_dense_{numbers}_{}", cut.tiles), (blocks, self.parts), 32 * WARPS)?;
         if self.parts > 1 {
             launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE), 1), TILE)?;
         }
@@ -270,6 +289,11 @@ impl<T: DeviceReal> Far<T> {
     /// Whether a pair was met whose class no operator serves. The work must be finished.
     pub fn faulty(&self) -> Result<bool, Error> {
         Ok(self.fault.download()? != [0])
+    }
+
+    /// Whether M2L multiplies numbers that are the sums of two halves.
+    pub fn multiplies_halves(&self) -> bool {
+        self.operators.basis.arithmetic == Arithmetic::Half
     }
 
     /// Queues one stage.

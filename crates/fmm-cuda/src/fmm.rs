@@ -227,7 +227,8 @@ impl Fmm {
             });
             let place = &self.place(planned);
             let squares = ends.mixed && settings.estimates_errors();
-            let mut far = Far::<T>::ready(gpu, kept, (order, softened), offsets, settings.tolerance, squares, place)?;
+            let accuracy = (settings.tolerance, choice.precision);
+            let mut far = Far::<T>::ready(gpu, kept, (order, softened), offsets, accuracy, squares, place)?;
             planned.space.as_ref().map_or(Ok(()), |space| far.ready_lattice(space, planned.ternary))?;
             // Tables may have been copied, for which the queue does not wait.
             gpu.settle()?;

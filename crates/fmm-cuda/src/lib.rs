@@ -36,6 +36,7 @@ mod inputs;
 mod kernels;
 mod layout;
 mod m2l;
+mod m2l_scales;
 mod m2l_schedule;
 mod m2l_variants;
 pub mod mesh;

@@ -1,10 +1,12 @@
 //! The tables of M2L as a product of matrices.
 
+use cust::memory::DeviceCopy;
 use fmm_core::Error;
 
 use crate::buffer::Buffer;
+use crate::m2l_scales::Scales;
 use crate::m2l_schedule::M2lSchedule;
-use crate::mma_layout::{DeviceReal, MmaLayout};
+use crate::mma_layout::{Arithmetic, MmaLayout};
 use crate::view::NONE;
 
 /// The tables of M2L: see `M2lView`.
@@ -21,6 +23,8 @@ pub struct M2l {
     pub order: Buffer<u32>,
     /// Words of numbers `[][steps][columns][32][4]`
     pub matrices: Buffer<u32>,
+    /// What packed places and target coefficients are multiplied by, with halves. `[pitch]`, `[8 columns]`
+    pub scales: [Buffer<f64>; 2],
     /// Operators that targets of one octant can meet.
     pub slots: usize,
     /// Matrices of a level; 0: all levels have the same.
@@ -34,29 +38,30 @@ impl M2l {
     ///
     /// # Errors
     /// Those of the driver.
-    pub fn new<T: DeviceReal>(
+    pub fn new(
         plan: &M2lSchedule,
-        split: bool,
+        arithmetic: Arithmetic,
         signs: &[u8],
         matrices: Vec<u32>,
+        scales: Option<&Scales>,
     ) -> Result<Self, Error> {
-        let cut = MmaLayout::new(signs.len(), size_of::<T>());
+        let cut = MmaLayout::new(signs.len(), arithmetic);
         let odd = |axes: u8, k: Option<usize>| k.is_some_and(|k| (signs[k] & axes).count_ones() % 2 == 1);
         let packed = |axes| {
             let four = move |at: usize| std::array::from_fn(|j| odd(axes, cut.coefficient(4 * at + j)));
-            (0..cut.pitch() / 4).flat_map(move |at| T::sign_words(four(at), split))
+            (0..cut.pitch() / 4).flat_map(move |at| arithmetic.sign_words(four(at)))
         };
         let plain =
             |axes| (0..8 * cut.columns).map(move |k| u32::from(odd(axes, Some(k).filter(|&k| k < cut.n))) << 31);
-        let upload = |values: &[u32]| {
-            let mut buffer = Buffer::new();
-            buffer.upload(values)?;
-            Ok::<_, Error>(buffer)
-        };
+        let of_source = |place| cut.coefficient(place).map_or(0.0, |k| scales.map_or(1.0, |s| s.of_source(k)));
+        let of_target = |k| if k < cut.n { scales.map_or(1.0, |s| s.of_target(k)) } else { 0.0 };
+        let of_source: Vec<f64> = (0..cut.pitch()).map(of_source).collect();
+        let of_target: Vec<f64> = (0..8 * cut.columns).map(of_target).collect();
         let order: Vec<u32> = (0..cut.pitch()).map(|place| cut.coefficient(place).map_or(NONE, |k| k as u32)).collect();
         Ok(M2l {
             slots: plan.operators.len() / 8,
             per_level: 0,
+            scales: [upload(&of_source)?, upload(&of_target)?],
             operators: upload(&plan.operators)?,
             slot_of: upload(&plan.slot_of)?,
             source_signs: upload(&(0..8).flat_map(packed).collect::<Vec<_>>())?,
@@ -66,4 +71,10 @@ impl M2l {
             cut,
         })
     }
+}
+
+fn upload<T: DeviceCopy + Default>(values: &[T]) -> Result<Buffer<T>, Error> {
+    let mut buffer = Buffer::new();
+    buffer.upload(values)?;
+    Ok(buffer)
 }

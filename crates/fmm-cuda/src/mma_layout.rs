@@ -2,47 +2,90 @@
 
 use cust::memory::DeviceCopy;
 use fmm_core::math::Real;
+use half::f16;
 
 /// A precision of the device.
-pub trait DeviceReal: Real + DeviceCopy {
-    /// Appends four numbers as the words that one lane of the tensor cores takes.
-    ///
-    /// `f32` is rounded to TF32. With `split`, each `f32` becomes two bf16 numbers, the second for
-    /// the remainder, in pairs.
-    fn words(four: [f64; 4], split: bool, to: &mut Vec<u32>);
+pub trait DeviceReal: Real + DeviceCopy {}
+
+impl DeviceReal for f32 {}
+impl DeviceReal for f64 {}
+
+/// How tensor cores multiply the numbers of M2L. Products of expansions in single precision, but for [`Arithmetic::Half`]
+/// and [`Arithmetic::Double`], which are of expansions in double.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// One product in TF32, of 11 bits.
+    Tf32,
+    /// Three of bf16: each number is the sum of two, 16 bits.
+    Split,
+    /// Three of halves: each number is the sum of two, 22 bits. Their exponents have five bits, so that numbers are
+    /// scaled before, see [`Scales`].
+    Half,
+    /// One in double precision.
+    Double,
+}
+
+impl Arithmetic {
+    /// Its name in those of kernels.
+    pub fn name(self) -> &'static str {
+        match self {
+            Arithmetic::Tf32 => "f32",
+            Arithmetic::Split => "split_f32",
+            Arithmetic::Half => "half_f64",
+            Arithmetic::Double => "f64",
+        }
+    }
+
+    /// Bytes of a number.
+    pub fn bytes(self) -> usize {
+        if self == Arithmetic::Double { 8 } else { 4 }
+    }
+
+    /// The numbers of eights of target coefficients for which there are kernels: as many as registers hold the sums of.
+    fn tiles(self) -> &'static [usize] {
+        match self {
+            Arithmetic::Tf32 | Arithmetic::Split => &[1, 2, 4, 5, 7, 8, 9, 11, 13],
+            Arithmetic::Half => &[1, 2, 4, 5, 7, 8, 9],
+            Arithmetic::Double => &[1, 2, 4, 5, 6],
+        }
+    }
+
+    /// Appends four numbers as the words that one lane of the tensor cores takes: of numbers in two parts the first parts in
+    /// pairs, then the remainders.
+    pub fn words(self, four: [f64; 4], to: &mut Vec<u32>) {
+        match self {
+            Arithmetic::Tf32 => to.extend(four.map(|x| rounded(x as f32, 13))),
+            Arithmetic::Split => parts(four, to, |x| {
+                let bits = rounded(x as f32, 16);
+                ((bits >> 16) as u16, f64::from(f32::from_bits(bits)))
+            }),
+            Arithmetic::Half => parts(four, to, |x| {
+                let half = f16::from_f64(x);
+                (half.to_bits(), half.to_f64())
+            }),
+            Arithmetic::Double => to.extend(four.iter().flat_map(|x| [x.to_bits() as u32, (x.to_bits() >> 32) as u32])),
+        }
+    }
 
     /// The words of four signs.
-    fn sign_words(four: [bool; 4], split: bool) -> [u32; 4] {
-        let _ = split;
-        four.map(|negative| u32::from(negative) << 31)
-    }
-}
-
-impl DeviceReal for f32 {
-    fn words(four: [f64; 4], split: bool, to: &mut Vec<u32>) {
-        if !split {
-            return to.extend(four.map(|x| rounded(x as f32, 13)));
-        }
-        let high = four.map(|x| rounded(x as f32, 16));
-        let low = std::array::from_fn(|i| rounded((four[i] - f64::from(f32::from_bits(high[i]))) as f32, 16));
-        to.extend([high, low].iter().flat_map(|half: &[u32; 4]| [half[0] >> 16 | half[1], half[2] >> 16 | half[3]]));
-    }
-
-    fn sign_words(four: [bool; 4], split: bool) -> [u32; 4] {
+    pub fn sign_words(self, four: [bool; 4]) -> [u32; 4] {
         let bit = four.map(u32::from);
-        if split {
-            let pairs = [bit[0] << 15 | bit[1] << 31, bit[2] << 15 | bit[3] << 31];
-            [pairs[0], pairs[1], pairs[0], pairs[1]]
-        } else {
-            bit.map(|b| b << 31)
+        match self {
+            Arithmetic::Tf32 | Arithmetic::Double => bit.map(|b| b << 31),
+            Arithmetic::Split | Arithmetic::Half => {
+                let pairs = [bit[0] << 15 | bit[1] << 31, bit[2] << 15 | bit[3] << 31];
+                [pairs[0], pairs[1], pairs[0], pairs[1]]
+            }
         }
     }
 }
 
-impl DeviceReal for f64 {
-    fn words(four: [f64; 4], _: bool, to: &mut Vec<u32>) {
-        to.extend(four.iter().flat_map(|x| [x.to_bits() as u32, (x.to_bits() >> 32) as u32]));
-    }
+/// Appends four numbers, each the sum of two whose bits and values `part` gives.
+fn parts(four: [f64; 4], to: &mut Vec<u32>, part: impl Fn(f64) -> (u16, f64)) {
+    let high = four.map(&part);
+    let low = std::array::from_fn(|i| part(four[i] - high[i].1));
+    let pair = |[a, b]: [u16; 2]| u32::from(a) | u32::from(b) << 16;
+    to.extend([high, low].iter().flat_map(|p| [pair([p[0].0, p[1].0]), pair([p[2].0, p[3].0])]));
 }
 
 /// The bits of `x` rounded to the nearest number whose last `cut` bits are 0.
@@ -67,9 +110,9 @@ pub struct MmaLayout {
 }
 
 impl MmaLayout {
-    /// For `n` coefficients of `bytes` each.
-    pub fn new(n: usize, bytes: usize) -> Self {
-        let sizes: &[usize] = if bytes == 4 { &[1, 2, 4, 5, 7, 8, 9, 11, 13] } else { &[1, 2, 4, 5, 6] };
+    /// For `n` coefficients.
+    pub fn new(n: usize, arithmetic: Arithmetic) -> Self {
+        let sizes = arithmetic.tiles();
         let (all, most) = (n.div_ceil(8), sizes[sizes.len() - 1]);
         let blocks = all.div_ceil(most);
         let tiles = sizes.iter().copied().find(|&size| size >= all.div_ceil(blocks)).unwrap_or(most);
@@ -114,8 +157,11 @@ mod tests {
     /// The product as the tensor cores do it, place by place, is the matrix's.
     #[test]
     fn layouts_hold_every_entry_once() {
-        for (n, bytes) in [(4, 4), (25, 4), (36, 8), (49, 4), (100, 8), (225, 4), (961, 8)] {
-            let cut = MmaLayout::new(n, bytes);
+        use Arithmetic::{Double, Half, Split, Tf32};
+        for (n, arithmetic) in
+            [(4, Tf32), (25, Tf32), (36, Double), (49, Split), (100, Double), (169, Half), (225, Split), (961, Double)]
+        {
+            let cut = MmaLayout::new(n, arithmetic);
             let matrix: Vec<f64> = (0..n * n).map(|i| i as f64).collect();
             let arranged = cut.arrange(&matrix);
             let mut found = vec![0.0; n * n];
@@ -131,6 +177,27 @@ mod tests {
             assert_eq!(found, matrix, "{n}");
             let kept = (0..cut.pitch()).filter_map(|place| cut.coefficient(place)).count();
             assert_eq!((kept, cut.columns % cut.tiles), (n, 0));
+        }
+    }
+
+    /// The two parts of a number are it.
+    #[test]
+    fn numbers_in_two_parts_keep_16_and_22_bits() {
+        let value = |arithmetic, bits: u32| match arithmetic {
+            Arithmetic::Split => f64::from(f32::from_bits(bits << 16)),
+            _ => f16::from_bits(bits as u16).to_f64(),
+        };
+        let four = [1.0 / 3.0, -1234.567, 16383.9, 1.5e-3];
+        for (arithmetic, bits) in [(Arithmetic::Split, 16), (Arithmetic::Half, 22)] {
+            let mut words = vec![];
+            arithmetic.words(four, &mut words);
+            for (k, x) in four.into_iter().enumerate() {
+                let part = |word: u32| value(arithmetic, word >> (16 * (k % 2)) & 0xffff);
+                let sum = part(words[k / 2]) + part(words[2 + k / 2]);
+                // The smallest halves are 2^-24.
+                let most = f64::max(x.abs() * 0.5f64.powi(bits), 0.5f64.powi(25));
+                assert!((sum - x).abs() <= most, "{arithmetic:?} {x} {sum}");
+            }
         }
     }
 }

@@ -14,8 +14,9 @@ use crate::buffer::Buffer;
 use crate::cartesian::{self, Softened};
 use crate::kernels::SHARED;
 use crate::m2l::M2l;
+use crate::m2l_scales::Scales;
 use crate::m2l_schedule::{M2lSchedule, Offsets, signs};
-use crate::mma_layout::{DeviceReal, MmaLayout};
+use crate::mma_layout::{Arithmetic, DeviceReal, MmaLayout};
 use crate::view::CELLS;
 
 /// Targets and coefficients that a thread of a translation holds.
@@ -70,8 +71,8 @@ pub struct Basis {
     pub softened: Option<Softened>,
     /// Of M2L.
     pub offsets: Offsets,
-    /// Whether M2L in single precision multiplies each number as the sum of two.
-    pub split: bool,
+    /// Of M2L; halves serve spherical expansions alone.
+    pub arithmetic: Arithmetic,
 }
 
 /// All tables of an order.
@@ -95,18 +96,18 @@ pub struct Operators<T: DeviceCopy> {
 impl<T: DeviceReal> Operators<T> {
     /// Computes the tables and copies them to the device.
     pub fn new(gpu: &Gpu, basis: Basis) -> Result<Self, Error> {
-        let Basis { order, offsets, split, softened } = basis;
+        let Basis { order, offsets, arithmetic, softened } = basis;
         let plan = M2lSchedule::new(offsets);
         if let Some(softened) = softened {
             let expansion = softened.expansion(order, offsets);
             let signs = cartesian::signs(&expansion);
-            let mut tables = Self::with(basis, &expansion, M2l::new::<T>(&plan, split, &signs, vec![])?)?;
+            let mut tables = Self::with(basis, &expansion, M2l::new(&plan, arithmetic, &signs, vec![], None)?)?;
             let bodies = cartesian::Bodies::new(softened, order, &expansion)?;
             cartesian::matrices::<T>(
                 gpu,
                 softened,
                 &expansion,
-                (order, offsets, split),
+                (order, offsets, arithmetic),
                 &plan,
                 &bodies,
                 &mut tables.m2l,
@@ -115,15 +116,18 @@ impl<T: DeviceReal> Operators<T> {
             return Ok(tables);
         }
         let expansion = Spherical::<f64>::new(order, offsets.classes);
-        let cut = MmaLayout::new((order + 1) * (order + 1), size_of::<T>());
-        let one = |&offset: &[i32; 3]| {
+        let cut = MmaLayout::new((order + 1) * (order + 1), arithmetic);
+        let of = |&offset: &[i32; 3]| matrix(&expansion, Translation::M2L(offsets.classes.class(offset)));
+        let mut matrices = plan.bases.par_iter().map(of).collect_vec();
+        let scales = (arithmetic == Arithmetic::Half).then(|| Scales::new(order, &mut matrices));
+        let words = |matrix: &Vec<f64>| {
             let mut words = vec![];
-            let matrix = matrix(&expansion, Translation::M2L(offsets.classes.class(offset)));
-            cut.arrange(&matrix).into_iter().for_each(|four| T::words(four, split, &mut words));
+            cut.arrange(matrix).into_iter().for_each(|four| arithmetic.words(four, &mut words));
             words
         };
-        let matrices = plan.bases.par_iter().map(one).collect_vec().concat();
-        let mut tables = Self::with(basis, &expansion, M2l::new::<T>(&plan, split, &signs(order), matrices)?)?;
+        let words = matrices.par_iter().map(words).collect_vec().concat();
+        let m2l = M2l::new(&plan, arithmetic, &signs(order), words, scales.as_ref())?;
+        let mut tables = Self::with(basis, &expansion, m2l)?;
         let kinds = [(Kind::Regular, order), (Kind::Irregular, order), (Kind::Irregular, order + 1)];
         for (table, (kind, degree)) in tables.recurrences.iter_mut().zip(kinds) {
             let factors = recurrences(kind, degree);

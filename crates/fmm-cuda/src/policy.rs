@@ -137,7 +137,8 @@ fn expansion_time(choice: &Choice, problem: Problem, crowding: f64) -> f64 {
 /// Nanoseconds of a sum by expansions in open space on the same, at least, by its tolerance and the
 /// number of its bodies (docs/performance.md). Direct sums and meshes are not shared: 0.
 pub fn least_time(settings: &Settings, bodies: usize) -> f64 {
-    const EACH: [(f64, f64); 4] = [(1e-4, 1.8), (accuracy::F32_FLOOR, 2.5), (1e-8, 6.0), (0.0, 25.0)];
+    const EACH: [(f64, f64); 5] =
+        [(1e-4, 1.8), (accuracy::F32_FLOOR, 2.5), (accuracy::MIXED_FLOOR, 4.4), (1e-8, 6.0), (0.0, 25.0)];
     let each = EACH.iter().find(|each| settings.tolerance >= each.0).map_or(0.0, |each| each.1);
     if matches!(settings.method, Method::Direct | Method::Mesh) { 0.0 } else { each * bodies as f64 }
 }
@@ -206,8 +207,8 @@ fn balanced(choice: &Choice) -> f64 {
         // Picoseconds of a translation over those of a pair, 0.78, measured: one product in TF32 or three in bf16.
         if n < 50.0 { 1.8 * n / 0.78 } else { 3.2 * n / 0.78 }
     } else {
-        // n² products, a pair at the price of 20. Pairs in single precision cost less, but larger leaves
-        // than these were no faster for them (docs/performance.md).
+        // n² products, a pair at the price of 20. In mixed precision both cost less, and neither larger nor smaller leaves
+        // than these were faster (docs/performance.md).
         n * n / 20.0
     };
     (7.0 * pairs).sqrt()

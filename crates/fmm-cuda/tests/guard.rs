@@ -87,8 +87,9 @@ fn estimates_are_those_of_the_cores() {
         for (method, order, precision) in [
             (Method::Fmm, 4, Precision::F64),
             (Method::Fmm, 20, Precision::F64),
-            (Method::Fmm, 20, Precision::Mixed),
             (Method::Treecode, 5, Precision::F64),
+            // With M2L a GPU would round more than cores do.
+            (Method::Treecode, 18, Precision::Mixed),
         ] {
             let (order, leaf_size, tolerance) = (Some(order), Some(20), 1e-5);
             let settings =

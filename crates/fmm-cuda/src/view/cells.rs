@@ -224,6 +224,12 @@ pub struct M2lView {
     pub target_signs: ReadOnly<u32>,
     /// The coefficient of a packed place, or [`NONE`](super::NONE). `[pitch]`
     pub order: ReadOnly<u32>,
+    /// What packed places are multiplied by, with halves. `[pitch]`
+    pub source_scale: ReadOnly<f64>,
+    /// What sums are multiplied by then. `[8 columns]`
+    pub target_scale: ReadOnly<f64>,
+    /// What the products of a cell are multiplied by then. `[zero_row + 1]`
+    pub cell_scale: DevicePointer<f32>,
     /// `[][steps][columns][32][4]`
     pub matrices: ReadOnly<F32OrF64>,
     /// `[zero_row][n]`
