@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
   const unsigned count = v.has_m2l ? unsigned(v.m2l.start[cell + 1] - begin) : 0;
   const uint2 *pairs = reinterpret_cast<const uint2 *>(v.m2l.pairs) + begin;
   const uint4 *by_class = reinterpret_cast<const uint4 *>(v.by_class);
-  float sum[8] = {}, rounded = 0;
+  float sum[8] = {}, rounded = 0, of_halves = 0;
   const double half = half_of(v.targets, cell);
   const float core2 = float(v.core2 / (half * half));
   for (unsigned k = lane; k < count; k += 32 * AHEAD) {
@@ -198,12 +198,15 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
     for (unsigned a = 0; a < AHEAD; a++) pair[a] = k + 32 * a < count ? pairs[k + 32 * a] : make_uint2(0, 0);
 #pragma unroll
     for (unsigned a = 0; a < AHEAD; a++) norm[a] = k + 32 * a < count ? v.norms[pair[a].x] : 0;
-    if (v.of_rounding > 0) {
+    if (v.of_rounding > 0 || v.cell_scale) {
 #pragma unroll
       for (unsigned a = 0; a < AHEAD; a++)
         if (k + 32 * a < count) {
-          const float far = v.far_by_class[pair[a].y], part = 1 / fmaf(core2, sqrtf(far), 1.0f);
-          rounded = fmaf(v.strength_squares[pair[a].x], far * (part * part), rounded);
+          float far = v.far_by_class[pair[a].y];
+          const float part = 1 / fmaf(core2, sqrtf(far), 1.0f);
+          far *= part * part;
+          if (v.of_rounding > 0) rounded = fmaf(v.strength_squares[pair[a].x], far, rounded);
+          if (v.cell_scale) of_halves = fmaf(v.cell_scale[pair[a].x] * v.cell_scale[pair[a].x], far, of_halves);
         }
     }
     if (core2 > float(v.core)) {
@@ -231,8 +234,11 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
     }
   sum[0] += __shfl_xor_sync(~0u, sum[0], 2);
   sum[0] += __shfl_xor_sync(~0u, sum[0], 1);
-  for (unsigned d = 16; d > 0; d /= 2) rounded += __shfl_xor_sync(~0u, rounded, d);
-  const double lost = v.class_unit * sum[0] + v.of_rounding * rounded;
+  for (unsigned d = 16; d > 0; d /= 2) {
+    rounded += __shfl_xor_sync(~0u, rounded, d);
+    of_halves += __shfl_xor_sync(~0u, of_halves, d);
+  }
+  const double lost = v.class_unit * sum[0] + v.of_rounding * rounded + v.of_halves * of_halves;
   if (lane % 4 == 0) v.octants[8 * size_t(cell) + lane / 4] = lost * power(v.root / half, 4);
 }
 

@@ -24,6 +24,10 @@ use crate::view::{AlikeView, Body, DrawView, ErrorView, Sum};
 /// The smallest tolerance of sums that single precision measures.
 const SINGLE: f64 = 1e-4;
 
+/// What M2L with halves loses of a multipole, over its largest coefficient as [`cell_scale`](crate::view::M2lView::cell_scale)
+/// has it, between 2¹⁴ and 2¹⁵ times that: most of it where the products of many cells are added up.
+const OF_HALVES: f64 = 16384.0 * 1.5e-7;
+
 /// Threads of the blocks of cells and leaves, and of chunks.
 const THREADS: usize = 128;
 const CELLS: usize = 256;
@@ -85,9 +89,7 @@ impl Predicted {
     ) -> Self {
         let Described { root, aspect, family, order, precision, classes, tolerance, softening, .. } = about;
         let Described { background, total, locals, distributed, .. } = about;
-        // What halves lose is about what single precision does.
-        let halves = far.multiplies_halves() && place.pairs[0] > 0;
-        let epsilon = if halves { Precision::F32.epsilon() } else { epsilon_of_terms(precision) };
+        let epsilon = epsilon_of_terms(precision);
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
         let null = DevicePointer::null();
@@ -108,6 +110,8 @@ impl Predicted {
             sums: place.sums,
             multipoles: far.multipoles.pointer().cast(),
             locals: if locals { far.locals.pointer().cast() } else { null.cast() },
+            cell_scale: far.scales_of_halves(),
+            of_halves: OF_HALVES.powi(2),
             strength_squares: if far.squares.is_empty() { null.cast() } else { far.squares.pointer() },
             weights: null,
             by_class: null.cast(),

@@ -291,9 +291,9 @@ impl<T: DeviceReal> Far<T> {
         Ok(self.fault.download()? != [0])
     }
 
-    /// Whether M2L multiplies numbers that are the sums of two halves.
-    pub fn multiplies_halves(&self) -> bool {
-        self.operators.basis.arithmetic == Arithmetic::Half
+    /// [`M2lView::cell_scale`] of the last sum, null if it multiplied no halves.
+    pub fn scales_of_halves(&self) -> DevicePointer<f32> {
+        if self.cell_scale.is_empty() { DevicePointer::null() } else { self.cell_scale.pointer() }
     }
 
     /// Queues one stage.

@@ -47,6 +47,8 @@ pub struct ErrorView {
     pub by_class: ReadOnly<u32>,
     /// The fourth power of 1/distance in half sides. `[classes]`
     pub far_by_class: ReadOnly<f32>,
+    /// What the products of a source cell were multiplied by where M2L had halves; null elsewhere. `[source cells]`
+    pub cell_scale: ReadOnly<f32>,
     /// Of the last degree. `[source cells + target cells]`
     pub norms: DevicePointer<f32>,
     /// What comes from pairs of cells. `[target cells][8]`
@@ -88,6 +90,8 @@ pub struct ErrorView {
     pub of_pairs: f64,
     /// What that of a multipole counts for each unit of Σq², squared; 0 if nothing.
     pub of_rounding: f64,
+    /// What M2L with halves loses of a multipole, squared, over the square of `cell_scale`.
+    pub of_halves: f64,
     /// The part of the square of the largest term that a square counts at least.
     pub floor: f64,
     /// From this square of a relative error on the largest term of the leaf is looked for.
