@@ -10,9 +10,9 @@
 //
 // Single precision multiplies in TF32 (11 bits), or in three products of numbers that are each the
 // sum of two of bf16 (8 bits each), at the price of one and a half products, with an error of 2^-16
-// of each coefficient. Double precision has tensor cores of its own, or for 2^-22 of each coefficient three products of
-// halves (11 bits each), whose exponents are so short that all numbers are scaled by powers of two: the
-// matrices before, each cell's coefficients as they are packed.
+// of each coefficient. Double precision has tensor cores of its own, or three products of halves (11 bits
+// each), with an error of 2^-22 of each coefficient, at least 2^-39 of the cell's largest. Their exponents are so
+// short that all numbers are scaled by powers of two: the matrices before, each cell's coefficients as they are packed.
 #include "common/tensor.cuh"
 #include "common/tree.cuh"
 
@@ -72,7 +72,7 @@ __device__ inline void mma_tf32(float *low, float *high, const uint32_t *a, cons
         : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])                                                                       \
         : "r"(a[0]), "r"(b[0]), "r"(a[1]), "r"(b[1]), "r"(m[0]), "r"(m[1]));                                                             \
   }                                                                                                                                      \
-  __device__ inline void mma_half(NUMBERS, float *low, float *high, uint32_t a, uint32_t b, uint32_t m) {                               \
+  __device__ inline void mma_eight(NUMBERS, float *low, float *high, uint32_t a, uint32_t b, uint32_t m) {                               \
     asm("mma.sync.aligned.m16n8k8.row.col.f32." TYPE "." TYPE ".f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"                       \
         : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])                                                                       \
         : "r"(a), "r"(b), "r"(m));                                                                                                       \
@@ -99,7 +99,7 @@ __device__ inline void split_product(float (*sum)[TILES][2], unsigned c, const Q
 #pragma unroll
       for (unsigned r = 0; r < 4; r += 2)
         if constexpr (HALF)
-          mma_half(Numbers(), few[i][r], few[i][r + 1], a[r].x[of_a], a[r + 1].x[of_a], b[i].x[of_b]);
+          mma_eight(Numbers(), few[i][r], few[i][r + 1], a[r].x[of_a], a[r + 1].x[of_a], b[i].x[of_b]);
         else
           mma(Numbers(), few[i][r], few[i][r + 1], a[r].x + of_a, a[r + 1].x + of_a, b[i].x + of_b);
   }
@@ -224,7 +224,8 @@ template <class Numbers, unsigned TILES> __device__ inline void m2l(const M2lVie
     }
     const Real *matrix = matrices + size_t(op & 0x1fffffff) * v.steps * step;
     const uint32_t *signs = v.source_signs + axes * v.pitch + 4 * t;
-    // Cells have scales of their own. Sums of an operator's few steps first, so that few numbers round the whole.
+    // Cells have scales of their own. The steps of an operator are added up first: the whole is rounded once an operator,
+    // not once a step.
     Real of_slot[Numbers::SCALED ? 4 : 1][TILES][2] = {};
     Real(*const to_sum)[TILES][2] = Numbers::SCALED ? of_slot : sum;
     float scale[4];
@@ -286,13 +287,13 @@ __device__ inline float tf32(float x) {
   return __uint_as_float(y);
 }
 // Two numbers in half the bits, the first in the lower ones, and what they are.
-__device__ inline uint32_t pair(Bf16, float x, float y) {
+__device__ inline uint32_t packed_two(Bf16, float x, float y) {
   uint32_t both;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(y), "f"(x));
   return both;
 }
 __device__ inline float2 values(Bf16, uint32_t both) { return make_float2(__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000)); }
-__device__ inline uint32_t pair(Halves, float x, float y) {
+__device__ inline uint32_t packed_two(Halves, float x, float y) {
   uint32_t both;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(y), "f"(x));
   return both;
@@ -305,6 +306,8 @@ __device__ inline float2 values(Halves, uint32_t both) {
 
 // Bits of the exponent of a number in double precision, and those of the largest scaled coefficient of a cell.
 constexpr uint32_t EXPONENT = 0x7ff, LARGEST = 1023 + 14;
+// What a scale in single precision holds.
+constexpr int MOST_UP = 120;
 __device__ inline uint32_t exponent_of(double x) { return uint32_t(__double2hiint(x)) >> 20 & EXPONENT; }
 __device__ inline double power_of_two(int exponent) { return __hiloint2double((1023 + exponent) << 20, 0); }
 
@@ -326,9 +329,10 @@ template <class Numbers> __device__ inline void pack(const M2lView &v) {
     uint32_t largest = 0;
     for (unsigned place = lane; place < v.pitch; place += 32) largest = max(largest, exponent_of(coefficient(place)));
     largest = __reduce_max_sync(~0u, largest);
-    const int up = largest > 0 && largest < EXPONENT ? int(LARGEST) - int(largest) : 0;
+    const int up = largest > 0 && largest < EXPONENT ? min(int(LARGEST) - int(largest), MOST_UP) : 0;
     scale = power_of_two(up);
-    if (lane == 0) v.cell_scale[cell] = float(power_of_two(-up));
+    // Cells without any coefficient err by nothing.
+    if (lane == 0) v.cell_scale[cell] = largest > 0 ? float(power_of_two(-up)) : 0.0f;
   }
   Real *to = static_cast<Real *>(v.packed) + cell * v.pitch;
   for (unsigned place = 4 * lane; place < v.pitch; place += 128) {
@@ -336,10 +340,10 @@ template <class Numbers> __device__ inline void pack(const M2lView &v) {
 #pragma unroll
     for (unsigned j = 0; j < 4; j++) x[j] = Real(scale * coefficient(place + j));
     if constexpr (Numbers::SPLIT) {
-      const uint32_t high[2] = {pair(Numbers(), x[0], x[1]), pair(Numbers(), x[2], x[3])};
+      const uint32_t high[2] = {packed_two(Numbers(), x[0], x[1]), packed_two(Numbers(), x[2], x[3])};
       const float2 a = values(Numbers(), high[0]), b = values(Numbers(), high[1]);
       *reinterpret_cast<uint4 *>(to + place) =
-          make_uint4(high[0], high[1], pair(Numbers(), x[0] - a.x, x[1] - a.y), pair(Numbers(), x[2] - b.x, x[3] - b.y));
+          make_uint4(high[0], high[1], packed_two(Numbers(), x[0] - a.x, x[1] - a.y), packed_two(Numbers(), x[2] - b.x, x[3] - b.y));
     } else {
 #pragma unroll
       for (unsigned j = 0; j < 4; j++)

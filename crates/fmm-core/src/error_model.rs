@@ -205,7 +205,7 @@ pub fn epsilon_of_terms(precision: Precision) -> f64 {
 }
 
 /// What pairs in single precision lose of a field that is in double precision otherwise, over it and the spacing of
-/// numbers next to 1: the median of clusters and of uniform sets is 0.3 to 0.7. Few targets, those with the closest
+/// numbers next to 1: medians of clusters and of uniform sets are 0.25 to 0.75. Few targets, those with the closest
 /// pairs that are not summed again, lose far more.
 const OF_MIXED: f64 = 0.4;
 

@@ -41,8 +41,8 @@ pub enum Precision {
     Auto,
     /// Single.
     F32,
-    /// Expansions in double, whose M2L a GPU rounds to 22 bits in open space; pairs of bodies in single, which are added up in
-    /// double. Direct sums of all pairs are then in double, too.
+    /// Expansions in double, whose M2L a GPU rounds to 22 bits where they are of 1/r in open space; pairs of bodies in single,
+    /// which are added up in double. Direct sums of all pairs are then in double, too.
     Mixed,
     /// Double.
     F64,

@@ -166,7 +166,7 @@ pub fn matrices<T: DeviceReal>(
         steps: cut.steps as u32,
         columns: cut.columns as u32,
         words: words as u32,
-        split: u32::from(arithmetic == Arithmetic::Split),
+        split: u32::from(arithmetic == Arithmetic::TwoBf16),
     };
     let blocks = size.div_ceil(TILE) as u32;
     // SAFETY: every matrix has its derivatives and its place.

@@ -24,8 +24,9 @@ use crate::view::{AlikeView, Body, DrawView, ErrorView, Sum};
 /// The smallest tolerance of sums that single precision measures.
 const SINGLE: f64 = 1e-4;
 
-/// What M2L with halves loses of a multipole, over its largest coefficient as [`cell_scale`](crate::view::M2lView::cell_scale)
-/// has it, between 2¹⁴ and 2¹⁵ times that: most of it where the products of many cells are added up.
+/// What M2L with halves loses of a cell's multipole, over [`cell_scale`](crate::view::M2lView::cell_scale), of which the largest
+/// coefficient is 2¹⁴ to 2¹⁵ times as much: 1.5e-7 of 2¹⁴, most of it where the products of many cells are added up
+/// (docs/accuracy.md).
 const OF_HALVES: f64 = 16384.0 * 1.5e-7;
 
 /// Threads of the blocks of cells and leaves, and of chunks.

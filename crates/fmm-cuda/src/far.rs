@@ -1,7 +1,11 @@
 //! The stages that work on expansions.
 
+mod at_bodies;
+mod m2l;
+
 use std::ops::Range;
 
+pub use at_bodies::Series;
 use cust::memory::DevicePointer;
 use fmm_core::expansion::{Lattice, between_cells};
 use fmm_core::lists::Space;
@@ -11,19 +15,16 @@ use rayon::prelude::*;
 
 use crate::Gpu;
 use crate::buffer::Buffer;
+use crate::cartesian::Softened;
 pub use crate::cartesian::Stage as AtBodies;
-use crate::cartesian::{self, Softened};
 use crate::direct;
 use crate::geometry::Tiles;
-use crate::kernels::SHARED;
 use crate::m2l_schedule::Offsets;
 use crate::mma_layout::{Arithmetic, DeviceReal};
 use crate::operators::{Basis, Cut, Operators};
 use crate::place::Place;
 use crate::ternary_root;
-use crate::view::{
-    BOUNDS, CELLS, CELLS_IN_BOX, FarView, GatherView, LatticeView, M2lView, SquaresView, TILE, TranslateView, TreeView,
-};
+use crate::view::{BOUNDS, CELLS, CELLS_IN_BOX, GatherView, LatticeView, SquaresView, TILE, TranslateView, TreeView};
 
 /// Warps of a block, at most.
 const WARPS: usize = 4;
@@ -56,12 +57,6 @@ const JOINT_CELLS: u32 = 2;
 /// Threads of the blocks that add up squares of strengths.
 const SQUARES: usize = 128;
 
-/// Cells of a block that puts coefficients in the order of the lanes of M2L, a warp each.
-const PACKED: usize = 8;
-
-/// Reals that hold one coefficient of the bodies of a warp.
-const ROW: usize = 33;
-
 /// Expansions of all cells.
 pub struct Far<T: DeviceReal> {
     operators: Operators<T>,
@@ -78,7 +73,7 @@ pub struct Far<T: DeviceReal> {
     fault: Buffer<u32>,
     /// Multipoles about the centers of their parents, and after M2M in the order of the lanes of M2L.
     packed: Buffer<T>,
-    /// See [`M2lView::cell_scale`].
+    /// See [`M2lView::cell_scale`](crate::view::M2lView::cell_scale).
     cell_scale: Buffer<f32>,
     partial: Buffer<T>,
     parts: usize,
@@ -86,18 +81,6 @@ pub struct Far<T: DeviceReal> {
     spare: Vec<Operators<T>>,
     /// The images that lists do not know, the operator of the last sum first, and what each was made for.
     lattices: Vec<(usize, Known, Buffer<f64>)>,
-}
-
-/// Expansions of all cells, and what they are evaluated with.
-pub struct Series<'a, T: DeviceReal> {
-    /// Their order.
-    pub order: usize,
-    /// `[cells][n]`
-    pub coefficients: DevicePointer<u8>,
-    /// Of the harmonics that the operator needs.
-    pub recurrences: &'a Buffer<T>,
-    /// What Cartesian expansions have instead.
-    pub cartesian: Option<&'a cartesian::Bodies>,
 }
 
 /// What operators of images were made for.
@@ -127,8 +110,8 @@ impl<T: DeviceReal> Far<T> {
         let open = place.sides == [0.0; 3];
         let arithmetic = match precision {
             Precision::F32 if open && tolerance >= TF32_FLOOR => Arithmetic::Tf32,
-            Precision::F32 => Arithmetic::Split,
-            Precision::Mixed if open && softened.is_none() => Arithmetic::Half,
+            Precision::F32 => Arithmetic::TwoBf16,
+            Precision::Mixed if open && softened.is_none() => Arithmetic::TwoHalves,
             Precision::Mixed | Precision::Auto | Precision::F64 => Arithmetic::Double,
         };
         let basis = Basis { order, softened, offsets, arithmetic };
@@ -169,7 +152,7 @@ impl<T: DeviceReal> Far<T> {
         // M2M has its rows in the same place.
         let row = tables.cut.pitch() * arithmetic.bytes() / size_of::<T>();
         let packed = if m2l { ((sources + 1) * row).max(sources * n) } else { sources * n };
-        let scales = if m2l && arithmetic == Arithmetic::Half { sources + 1 } else { 0 };
+        let scales = if m2l && arithmetic == Arithmetic::TwoHalves { sources + 1 } else { 0 };
         let partial = if m2l && far.parts > 1 { far.parts * targets * n } else { 0 };
         let cells = if place.pairs[2] > 0 { targets } else { 0 };
         let squares = if squares { sources } else { 0 };
@@ -226,72 +209,12 @@ impl<T: DeviceReal> Far<T> {
         Ok(())
     }
 
-    fn m2l(&mut self, gpu: &Gpu, place: &Place) -> Result<(), Error> {
-        if self.table.is_empty() {
-            return Ok(());
-        }
-        let (tables, tiles) = (&self.operators.m2l, place.target_tiles.count());
-        let cut = tables.cut;
-        let view = M2lView {
-            list: place.m2l,
-            tiles: place.target_tiles.cells.pointer(),
-            table: self.table.pointer(),
-            octant: place.targets.octant,
-            bodies: place.targets.bodies,
-            level_start: place.targets.level_start,
-            slot_of: tables.slot_of.pointer(),
-            operators: tables.operators.pointer(),
-            source_signs: tables.source_signs.pointer(),
-            target_signs: tables.target_signs.pointer(),
-            order: tables.order.pointer(),
-            source_scale: tables.scales[0].pointer(),
-            target_scale: tables.scales[1].pointer(),
-            cell_scale: self.cell_scale.pointer(),
-            matrices: tables.matrices.pointer().cast(),
-            multipoles: self.multipoles.pointer().cast(),
-            packed: self.packed.pointer().cast(),
-            from: self.packed.pointer().cast(),
-            to: self.locals.pointer().cast(),
-            partial: self.partial.pointer().cast(),
-            fault: self.fault.pointer(),
-            tiles_len: tiles as u32,
-            slots: tables.slots as u32,
-            classes: (tables.slot_of.len() / 8) as u32,
-            parts: self.parts as u32,
-            cells: place.targets.cells,
-            zero_row: place.sources.cells,
-            n: cut.n as u32,
-            columns: cut.columns as u32,
-            pitch: cut.pitch() as u32,
-            steps: cut.steps as u32,
-            half: u32::from(cut.half),
-            levels: place.targets.levels,
-            per_level: tables.per_level as u32,
-            share: place.targets.share,
-        };
-        let (real, numbers) = (T::NAME, self.operators.basis.arithmetic.name());
-        let launch = |name: &str, grid: (usize, usize), threads: usize| {
-            let grid = (grid.0 as u32, grid.1 as u32);
-            // SAFETY: the arrays have the lengths that the view says.
-            unsafe { gpu.kernels().launch(gpu.stream(), name, grid, threads as u32, &view) }
-        };
-        launch("m2l_table", (2 * tiles, 1), 256)?;
-        let rows = place.sources.cells as usize + 1;
-        launch(&format!("m2l_pack_{numbers}"), (rows.div_ceil(PACKED), 1), 32 * PACKED)?;
-        let blocks = tiles.div_ceil(2) * (cut.columns / cut.tiles);
-        launch(&format!("m2l_dense_{numbers}_{}", cut.tiles), (blocks, self.parts), 32 * WARPS)?;
-        if self.parts > 1 {
-            launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE), 1), TILE)?;
-        }
-        Ok(())
-    }
-
     /// Whether a pair was met whose class no operator serves. The work must be finished.
     pub fn faulty(&self) -> Result<bool, Error> {
         Ok(self.fault.download()? != [0])
     }
 
-    /// [`M2lView::cell_scale`] of the last sum, null if it multiplied no halves.
+    /// [`M2lView::cell_scale`](crate::view::M2lView::cell_scale) of the last sum, null if it multiplied no halves.
     pub fn scales_of_halves(&self) -> DevicePointer<f32> {
         if self.cell_scale.is_empty() { DevicePointer::null() } else { self.cell_scale.pointer() }
     }
@@ -378,83 +301,6 @@ impl<T: DeviceReal> Far<T> {
     /// Tables of the order of the last sum.
     pub fn operators(&self) -> &Operators<T> {
         &self.operators
-    }
-
-    /// P2M, P2L, L2P or M2P, of the given cells.
-    fn bodies(
-        &self,
-        gpu: &Gpu,
-        place: &Place,
-        stage: AtBodies,
-        work: (DevicePointer<u32>, usize),
-    ) -> Result<(), Error> {
-        let (factors, coefficients) = match stage {
-            AtBodies::P2M => (0, &self.multipoles),
-            AtBodies::P2L => (1, &self.locals),
-            AtBodies::L2P => (0, &self.locals),
-            AtBodies::M2P => (2, &self.multipoles),
-        };
-        let series = Series {
-            order: self.operators.basis.order,
-            coefficients: coefficients.pointer().cast(),
-            recurrences: &self.operators.recurrences[factors],
-            cartesian: self.operators.cartesian.as_ref(),
-        };
-        self.at_bodies(gpu, place, stage, work, series)
-    }
-
-    /// The same with other expansions than those of the sum.
-    pub fn at_bodies(
-        &self,
-        gpu: &Gpu,
-        place: &Place,
-        stage: AtBodies,
-        (work, count): (DevicePointer<u32>, usize),
-        Series { order, coefficients, recurrences, cartesian }: Series<T>,
-    ) -> Result<(), Error> {
-        if count == 0 {
-            return Ok(());
-        }
-        let (name, list) = match stage {
-            AtBodies::P2M => ("p2m", place.p2l),
-            AtBodies::P2L => ("p2l", place.p2l),
-            AtBodies::L2P => ("l2p", place.m2p),
-            AtBodies::M2P => ("m2p", place.m2p),
-        };
-        if let Some(cartesian) = cartesian {
-            return cartesian.launch::<T>(gpu, place, stage, list, (work, count), coefficients);
-        }
-        let n = (order + 1) * (order + 1);
-        // What a warp keeps in shared memory: harmonics of its bodies, or four weights of each harmonic.
-        let (reals, gathers) = match name {
-            "p2m" | "p2l" => (n * ROW, true),
-            "l2p" => (4 * n, false),
-            _ => (4 * (order + 2) * (order + 2), false),
-        };
-        let each = reals * size_of::<T>();
-        let staged = each <= SHARED;
-        let warps = if staged { (SHARED / each).min(WARPS) } else { WARPS };
-        assert!(staged || gathers, "the weights of any order fit");
-        let view = FarView {
-            targets: place.targets,
-            sources: place.sources,
-            list,
-            target_bodies: place.target_bodies,
-            source_bodies: place.source_bodies,
-            work,
-            factors: recurrences.pointer().cast(),
-            coefficients,
-            sums: place.sums,
-            sides: place.sides,
-            count: count as u32,
-            order: order as u32,
-            staged: u32::from(staged),
-        };
-        let shared = if staged { warps * each } else { 0 };
-        let blocks = count.div_ceil(warps) as u32;
-        let name = format!("{name}_spherical_{}", T::NAME);
-        // SAFETY: the arrays have the lengths that the trees and the view say.
-        unsafe { gpu.kernels().launch_with(gpu.stream(), &name, blocks, (32 * warps as u32, shared), &view) }
     }
 
     /// Queues Σq² of the cells of a level, where it is wanted.

@@ -53,10 +53,12 @@ impl M2l {
         };
         let plain =
             |axes| (0..8 * cut.columns).map(move |k| u32::from(odd(axes, Some(k).filter(|&k| k < cut.n))) << 31);
-        let of_source = |place| cut.coefficient(place).map_or(0.0, |k| scales.map_or(1.0, |s| s.of_source(k)));
-        let of_target = |k| if k < cut.n { scales.map_or(1.0, |s| s.of_target(k)) } else { 0.0 };
-        let of_source: Vec<f64> = (0..cut.pitch()).map(of_source).collect();
-        let of_target: Vec<f64> = (0..8 * cut.columns).map(of_target).collect();
+        let of_source =
+            |s: &Scales| (0..cut.pitch()).map(|at| cut.coefficient(at).map_or(0.0, |k| s.of_source(k))).collect();
+        let of_target =
+            |s: &Scales| (0..8 * cut.columns).map(|k| if k < cut.n { s.of_target(k) } else { 0.0 }).collect();
+        let of_source: Vec<f64> = scales.map_or(vec![], of_source);
+        let of_target: Vec<f64> = scales.map_or(vec![], of_target);
         let order: Vec<u32> = (0..cut.pitch()).map(|place| cut.coefficient(place).map_or(NONE, |k| k as u32)).collect();
         Ok(M2l {
             slots: plan.operators.len() / 8,

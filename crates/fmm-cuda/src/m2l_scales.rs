@@ -1,19 +1,21 @@
 //! Powers of two that coefficients of expansions and matrices of M2L are scaled by for halves, whose exponents have five bits.
 
+use rayon::prelude::*;
+
 /// Powers of two for spherical expansions.
 ///
-/// A coefficient of degree l and order m is some Σ|q| rˡ/√((l−m)! (l+m)!) and an entry of M2L's matrices the product of both
-/// roots over a power of the distance. With these roots, and 2ˡ for the distance of four half sides, entries of all
-/// degrees are of like sizes.
+/// A coefficient of degree l and order m is some Σ|q| rˡ/√((l−m)! (l+m)!), and an entry of M2L's matrices these roots of both
+/// coefficients times a binomial over a power of the distance. With the roots, and 2ˡ for the binomials, entries of all
+/// degrees are of like sizes at the least distance, four half sides.
 pub struct Scales {
-    /// What source and target coefficients are multiplied and divided by. `[n]`
+    /// Source coefficients are multiplied by these powers of two before the product, sums after it. `[n]`
     exponents: Vec<i32>,
-    /// What all matrices are multiplied by.
-    matrices: i32,
+    /// The power of two that all matrices are multiplied by.
+    matrix_exponent: i32,
 }
 
-/// Exponents of the largest entry of all matrices and of the largest coefficient of a cell: products of these and the
-/// sums of many are far from the largest number of single precision.
+/// Exponent of the largest entry of all matrices. That of a cell's coefficients is one more (`LARGEST` in m2l.cu): products
+/// of both, and sums of many, are far from the largest number of single precision.
 const LARGEST_ENTRY: i32 = 13;
 
 impl Scales {
@@ -27,17 +29,22 @@ impl Scales {
             })
         };
         let exponents: Vec<i32> = (0..=order).flat_map(of_degree).collect();
-        let n = exponents.len();
-        let mut largest: f64 = 0.0;
-        for matrix in &mut *matrices {
-            for (i, entry) in matrix.iter_mut().enumerate() {
-                *entry *= 2f64.powi(-exponents[i / n] - exponents[i % n]);
-                largest = largest.max(entry.abs());
+        let factors: Vec<f64> = exponents.iter().map(|&e| 2f64.powi(-e)).collect();
+        let scale_rows = |matrix: &mut Vec<f64>| {
+            let mut largest: f64 = 0.0;
+            for (row, of_row) in matrix.chunks_mut(factors.len()).zip(&factors) {
+                for (entry, factor) in row.iter_mut().zip(&factors) {
+                    *entry *= factor * of_row;
+                    largest = largest.max(entry.abs());
+                }
             }
-        }
-        let scale = if largest > 0.0 { LARGEST_ENTRY - largest.log2().floor() as i32 } else { 0 };
-        matrices.iter_mut().for_each(|matrix| matrix.iter_mut().for_each(|entry| *entry *= 2f64.powi(scale)));
-        Scales { exponents, matrices: scale }
+            largest
+        };
+        let largest = matrices.par_iter_mut().map(scale_rows).reduce(|| 0.0, f64::max);
+        let matrix_exponent = if largest > 0.0 { LARGEST_ENTRY - largest.log2().floor() as i32 } else { 0 };
+        let factor = 2f64.powi(matrix_exponent);
+        matrices.par_iter_mut().for_each(|matrix| matrix.iter_mut().for_each(|entry| *entry *= factor));
+        Scales { exponents, matrix_exponent }
     }
 
     /// What a source coefficient is multiplied by.
@@ -47,7 +54,7 @@ impl Scales {
 
     /// What the sum of a target coefficient is multiplied by.
     pub fn of_target(&self, k: usize) -> f64 {
-        2f64.powi(self.exponents[k] - self.matrices)
+        2f64.powi(self.exponents[k] - self.matrix_exponent)
     }
 }
 
@@ -70,10 +77,14 @@ mod tests {
             let all = matrices.concat();
             let largest = all.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
             assert!((8192.0..16384.0).contains(&largest), "{largest}");
-            // Nearest neighbours, the same for all degrees: none is smaller than a thousandth.
-            let degree = |l: usize| l * l;
-            let [first, last] = [0, order].map(|l| matrices[0][degree(l) * n + degree(l)].abs());
-            assert!(last > 1e-3 * first, "{first} {last}");
+            // Of the nearest neighbours, to the coefficients of a degree from those of the same: the largest of each.
+            let of_degree = |l: usize| {
+                let all = l * l..(l + 1) * (l + 1);
+                let sizes =
+                    all.clone().flat_map(|i| all.clone().map(move |j| i * n + j)).map(|at| matrices[0][at].abs());
+                sizes.fold(0.0, f64::max)
+            };
+            assert!((1..=order).all(|l| of_degree(l) > 1e-2 * of_degree(0)), "{order}");
             for (i, (scaled, exact)) in all.iter().zip(exact.concat()).enumerate() {
                 let [source, target] = [i % (n * n) / n, i % n];
                 assert_eq!(scaled * scales.of_source(source) * scales.of_target(target), exact);

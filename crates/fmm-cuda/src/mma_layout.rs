@@ -2,7 +2,6 @@
 
 use cust::memory::DeviceCopy;
 use fmm_core::math::Real;
-use half::f16;
 
 /// A precision of the device.
 pub trait DeviceReal: Real + DeviceCopy {}
@@ -10,17 +9,17 @@ pub trait DeviceReal: Real + DeviceCopy {}
 impl DeviceReal for f32 {}
 impl DeviceReal for f64 {}
 
-/// How tensor cores multiply the numbers of M2L. Products of expansions in single precision, but for [`Arithmetic::Half`]
-/// and [`Arithmetic::Double`], which are of expansions in double.
+/// How tensor cores multiply the numbers of M2L. The first two serve expansions in single precision, the others those in
+/// double.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arithmetic {
     /// One product in TF32, of 11 bits.
     Tf32,
     /// Three of bf16: each number is the sum of two, 16 bits.
-    Split,
+    TwoBf16,
     /// Three of halves: each number is the sum of two, 22 bits. Their exponents have five bits, so that numbers are
-    /// scaled before, see [`Scales`].
-    Half,
+    /// scaled before, see [`Scales`](crate::m2l_scales::Scales).
+    TwoHalves,
     /// One in double precision.
     Double,
 }
@@ -30,8 +29,8 @@ impl Arithmetic {
     pub fn name(self) -> &'static str {
         match self {
             Arithmetic::Tf32 => "f32",
-            Arithmetic::Split => "split_f32",
-            Arithmetic::Half => "half_f64",
+            Arithmetic::TwoBf16 => "split_f32",
+            Arithmetic::TwoHalves => "half_f64",
             Arithmetic::Double => "f64",
         }
     }
@@ -44,8 +43,8 @@ impl Arithmetic {
     /// The numbers of eights of target coefficients for which there are kernels: as many as registers hold the sums of.
     fn tiles(self) -> &'static [usize] {
         match self {
-            Arithmetic::Tf32 | Arithmetic::Split => &[1, 2, 4, 5, 7, 8, 9, 11, 13],
-            Arithmetic::Half => &[1, 2, 4, 5, 7, 8, 9],
+            Arithmetic::Tf32 | Arithmetic::TwoBf16 => &[1, 2, 4, 5, 7, 8, 9, 11, 13],
+            Arithmetic::TwoHalves => &[1, 2, 4, 5, 7, 8, 9],
             Arithmetic::Double => &[1, 2, 4, 5, 6],
         }
     }
@@ -55,14 +54,11 @@ impl Arithmetic {
     pub fn words(self, four: [f64; 4], to: &mut Vec<u32>) {
         match self {
             Arithmetic::Tf32 => to.extend(four.map(|x| rounded(x as f32, 13))),
-            Arithmetic::Split => parts(four, to, |x| {
+            Arithmetic::TwoBf16 => parts(four, to, |x| {
                 let bits = rounded(x as f32, 16);
                 ((bits >> 16) as u16, f64::from(f32::from_bits(bits)))
             }),
-            Arithmetic::Half => parts(four, to, |x| {
-                let half = f16::from_f64(x);
-                (half.to_bits(), half.to_f64())
-            }),
+            Arithmetic::TwoHalves => parts(four, to, half),
             Arithmetic::Double => to.extend(four.iter().flat_map(|x| [x.to_bits() as u32, (x.to_bits() >> 32) as u32])),
         }
     }
@@ -72,7 +68,7 @@ impl Arithmetic {
         let bit = four.map(u32::from);
         match self {
             Arithmetic::Tf32 | Arithmetic::Double => bit.map(|b| b << 31),
-            Arithmetic::Split | Arithmetic::Half => {
+            Arithmetic::TwoBf16 | Arithmetic::TwoHalves => {
                 let pairs = [bit[0] << 15 | bit[1] << 31, bit[2] << 15 | bit[3] << 31];
                 [pairs[0], pairs[1], pairs[0], pairs[1]]
             }
@@ -86,6 +82,23 @@ fn parts(four: [f64; 4], to: &mut Vec<u32>, part: impl Fn(f64) -> (u16, f64)) {
     let low = std::array::from_fn(|i| part(four[i] - high[i].1));
     let pair = |[a, b]: [u16; 2]| u32::from(a) | u32::from(b) << 16;
     to.extend([high, low].iter().flat_map(|p| [pair([p[0].0, p[1].0]), pair([p[2].0, p[3].0])]));
+}
+
+/// The bits of the half that is nearest to `x`, and what it is. The same on every processor, whose own conversions may round
+/// twice.
+///
+/// # Panics
+/// If `x` is beyond the halves.
+fn half(x: f64) -> (u16, f64) {
+    // Steps of halves grow from 2^-24 on with the exponent, of which 10 bits follow the first.
+    let exponent = ((x.to_bits() >> 52) as i32 & 0x7ff) - 1023;
+    let step = exponent.max(-14) - 10;
+    let steps = (x.abs() * 2f64.powi(-step)).round_ties_even();
+    let value = steps * 2f64.powi(step);
+    assert!(value < 65536.0, "{x} is no half");
+    // What rounds up to the next power of two carries into the exponent.
+    let bits = steps as u16 + ((step + 24) << 10) as u16;
+    (bits | u16::from(x.is_sign_negative()) << 15, value.copysign(x))
 }
 
 /// The bits of `x` rounded to the nearest number whose last `cut` bits are 0.
@@ -157,10 +170,17 @@ mod tests {
     /// The product as the tensor cores do it, place by place, is the matrix's.
     #[test]
     fn layouts_hold_every_entry_once() {
-        use Arithmetic::{Double, Half, Split, Tf32};
-        for (n, arithmetic) in
-            [(4, Tf32), (25, Tf32), (36, Double), (49, Split), (100, Double), (169, Half), (225, Split), (961, Double)]
-        {
+        use Arithmetic::{Double, Tf32, TwoBf16, TwoHalves};
+        for (n, arithmetic) in [
+            (4, Tf32),
+            (25, Tf32),
+            (36, Double),
+            (49, TwoBf16),
+            (100, Double),
+            (169, TwoHalves),
+            (225, TwoBf16),
+            (961, Double),
+        ] {
             let cut = MmaLayout::new(n, arithmetic);
             let matrix: Vec<f64> = (0..n * n).map(|i| i as f64).collect();
             let arranged = cut.arrange(&matrix);
@@ -180,15 +200,27 @@ mod tests {
         }
     }
 
-    /// The two parts of a number are it.
+    /// The two parts of a number add up to it.
     #[test]
     fn numbers_in_two_parts_keep_16_and_22_bits() {
         let value = |arithmetic, bits: u32| match arithmetic {
-            Arithmetic::Split => f64::from(f32::from_bits(bits << 16)),
-            _ => f16::from_bits(bits as u16).to_f64(),
+            Arithmetic::TwoBf16 => f64::from(f32::from_bits(bits << 16)),
+            _ => {
+                let (exponent, fraction) = (bits >> 10 & 31, f64::from(bits & 1023));
+                let size = match exponent {
+                    0 => fraction * 2f64.powi(-24),
+                    _ => (1024.0 + fraction) * 2f64.powi(exponent as i32 - 25),
+                };
+                if bits >> 15 == 1 { -size } else { size }
+            }
         };
+        // Halves round 2047.6/2048 up to a power of two, 1e-6 is below their normal numbers, and 4097 lies between two.
+        assert_eq!(
+            [1.0, -0.25, 1e-6, 4097.0, 2047.6 / 2048.0, 0.0].map(|x| half(x).0),
+            [0x3c00, 0xb400, 17, 0x6c00, 0x3c00, 0]
+        );
         let four = [1.0 / 3.0, -1234.567, 16383.9, 1.5e-3];
-        for (arithmetic, bits) in [(Arithmetic::Split, 16), (Arithmetic::Half, 22)] {
+        for (arithmetic, bits) in [(Arithmetic::TwoBf16, 16), (Arithmetic::TwoHalves, 22)] {
             let mut words = vec![];
             arithmetic.words(four, &mut words);
             for (k, x) in four.into_iter().enumerate() {

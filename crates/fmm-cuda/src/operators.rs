@@ -118,15 +118,19 @@ impl<T: DeviceReal> Operators<T> {
         let expansion = Spherical::<f64>::new(order, offsets.classes);
         let cut = MmaLayout::new((order + 1) * (order + 1), arithmetic);
         let of = |&offset: &[i32; 3]| matrix(&expansion, Translation::M2L(offsets.classes.class(offset)));
-        let mut matrices = plan.bases.par_iter().map(of).collect_vec();
-        let scales = (arithmetic == Arithmetic::Half).then(|| Scales::new(order, &mut matrices));
-        let words = |matrix: &Vec<f64>| {
+        let words = |matrix: Vec<f64>| {
             let mut words = vec![];
-            cut.arrange(matrix).into_iter().for_each(|four| arithmetic.words(four, &mut words));
+            cut.arrange(&matrix).into_iter().for_each(|four| arithmetic.words(four, &mut words));
             words
         };
-        let words = matrices.par_iter().map(words).collect_vec().concat();
-        let m2l = M2l::new(&plan, arithmetic, &signs(order), words, scales.as_ref())?;
+        let (words, scales) = if arithmetic == Arithmetic::TwoHalves {
+            let mut matrices = plan.bases.par_iter().map(of).collect_vec();
+            let scales = Scales::new(order, &mut matrices);
+            (matrices.into_par_iter().map(words).collect_vec(), Some(scales))
+        } else {
+            (plan.bases.par_iter().map(|base| words(of(base))).collect_vec(), None)
+        };
+        let m2l = M2l::new(&plan, arithmetic, &signs(order), words.concat(), scales.as_ref())?;
         let mut tables = Self::with(basis, &expansion, m2l)?;
         let kinds = [(Kind::Regular, order), (Kind::Irregular, order), (Kind::Irregular, order + 1)];
         for (table, (kind, degree)) in tables.recurrences.iter_mut().zip(kinds) {

@@ -207,8 +207,8 @@ fn balanced(choice: &Choice) -> f64 {
         // Picoseconds of a translation over those of a pair, 0.78, measured: one product in TF32 or three in bf16.
         if n < 50.0 { 1.8 * n / 0.78 } else { 3.2 * n / 0.78 }
     } else {
-        // n² products, a pair at the price of 20. In mixed precision both cost less, and neither larger nor smaller leaves
-        // than these were faster (docs/performance.md).
+        // n² products, a pair at the price of 20. In mixed precision both cost less, and smaller leaves than these were
+        // slower (docs/performance.md).
         n * n / 20.0
     };
     (7.0 * pairs).sqrt()

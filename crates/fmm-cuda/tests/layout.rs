@@ -243,10 +243,10 @@ fn every_kernel_that_is_launched_is_there_once() {
     for pairs in ["log_point", "log_algebraic", "real_algebraic", "complex_algebraic"] {
         names.push(format!("planar_p2p_single_{pairs}"));
     }
-    names.extend(
-        ["m2l_pack_f32", "m2l_pack_split_f32", "m2l_pack_f64", "m2l_parts_f32", "m2l_parts_f64"].map(String::from),
-    );
+    names.extend(["f32", "split_f32", "half_f64", "f64"].map(|numbers| format!("m2l_pack_{numbers}")));
+    names.extend(["m2l_parts_f32", "m2l_parts_f64"].map(String::from));
     names.extend([1, 2, 4, 5, 6].map(|tiles| format!("m2l_dense_f64_{tiles}")));
+    names.extend([1, 2, 4, 5, 7, 8, 9].map(|tiles| format!("m2l_dense_half_f64_{tiles}")));
     for tiles in [1, 2, 4, 5, 7, 8, 9, 11, 13] {
         names.extend(["", "_split"].map(|split| format!("m2l_dense{split}_f32_{tiles}")));
     }

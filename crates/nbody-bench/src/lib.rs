@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod bodies;
 mod charges;
 mod hockney;
 mod lines;

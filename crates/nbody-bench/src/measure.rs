@@ -10,12 +10,13 @@ use fmm_core::{Error, Method, ParticleStore, Particles, Precision, Settings, Sta
 use fmm_cuda::Description;
 use serde_json::Value;
 
+use super::bodies::{Bodies, SAMPLED};
 use super::load::Load;
 use super::machine;
 use super::norm::Norm;
 use super::record::Record;
 use super::sets::{self, Set};
-use fmm::{Device, Errors, Kernel, Reference};
+use fmm::{Device, Kernel, Reference};
 use nbody_cli::signals::Stop;
 use nbody_sim::failure::Failure;
 
@@ -88,35 +89,6 @@ pub struct Context {
 /// What particles are of: kernel, set, width and number.
 type Which = (Kernel, Set, Option<f64>, usize);
 
-/// Particles with the truth about them.
-pub struct Bodies {
-    /// Positions, masses 1/N (in the plane strengths of either sign), and velocities so small that moving by them changes no tree.
-    pub particles: Particles,
-    /// The field at a sample of them.
-    pub reference: Reference,
-    kernel: Kernel,
-    closer: OnceLock<Option<Reference>>,
-}
-
-/// Pairs of the direct sums that every sum is compared with, and of more of them for a sum that misses its tolerance.
-const SAMPLED: usize = 1_000_000_000;
-const CLOSER: usize = 16 * SAMPLED;
-
-impl Bodies {
-    /// The errors of a field at a sample of the targets, a larger one where the small one misses the tolerance: few
-    /// targets may make most of rms and L2, and count too much in a small sample that has one of them.
-    fn errors(&self, field: &[[f64; 3]], norm: Norm, tolerance: f64) -> Errors {
-        let errors = self.reference.errors(field);
-        if norm == Norm::Max || norm.keeps(self.kernel, &errors, tolerance) {
-            return errors;
-        }
-        let Particles { position, strength, .. } = &self.particles;
-        let sample = (CLOSER / position.len()).min(position.len() / 16);
-        let larger = || (sample > errors.sample).then(|| Reference::new(self.kernel, position, strength, sample));
-        self.closer.get_or_init(larger).as_ref().map_or(errors, |closer| closer.errors(field))
-    }
-}
-
 /// Short sums are sampled until this many seconds have elapsed: the clock and the start of threads
 /// scatter.
 const LEAST: f64 = 0.1;
@@ -182,7 +154,8 @@ impl Context {
             |i: usize| [0, 1, 2].map(|d| if flat && d == 2 { 0.0 } else { ((i * 3 + d) as f64 * 0.618).fract() - 0.5 });
         let velocity = (0..n).map(direction).collect();
         let particles = Particles { position, velocity, strength, coupling: vec![-1.0; n], ..Particles::default() };
-        let bodies = Arc::new(Bodies { particles, reference, kernel, closer: OnceLock::new() });
+        let cores = self.pools[&cores].clone();
+        let bodies = Arc::new(Bodies { particles, reference, kernel, cores, larger: OnceLock::new() });
         self.bodies = Some((wanted, bodies.clone()));
         Ok(bodies)
     }
@@ -256,9 +229,12 @@ fn measure(
         let start = Instant::now();
         store.forces(&mut StageTimes::default()).map_err(refused)?;
         let first = start.elapsed().as_secs_f64();
-        let errors = bodies.errors(&store.field().map_err(refused)?.1, sum.norm, sum.tolerance);
+        let field = store.field().map_err(refused)?.1;
+        let given = settings.order.is_some();
+        let errors =
+            if given { bodies.reference.errors(&field) } else { bodies.errors(&field, sum.norm, sum.tolerance) };
         let kept = sum.norm.keeps(sum.kernel, &errors, sum.tolerance);
-        if kept || settings.order.is_some() || tries == TRIES || stopped() {
+        if kept || given || tries == TRIES || stopped() {
             break (store, first, errors, kept);
         }
         tries += 1;

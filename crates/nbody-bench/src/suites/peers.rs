@@ -14,8 +14,9 @@ use fmm_core::{Method, Precision};
 use serde_json::Value;
 
 use super::suite;
+use crate::bodies::Bodies;
 use crate::lines::{distinct, figure, lines, numbers};
-use crate::measure::{Bodies, Context, Limits, Sum, spread};
+use crate::measure::{Context, Limits, Sum, spread};
 use crate::norm::Norm;
 use crate::record::Record;
 use crate::scratch::Scratch;
