@@ -53,6 +53,23 @@ fn hash(folder: &Path) -> String {
 }
 
 #[test]
+fn a_run_that_cannot_begin_leaves_room_for_the_next() {
+    let folder = Folder::new(SMALL);
+    let output = folder.case(&["--out", "a", "--device", "cuda:4711"]);
+    assert_eq!(code(&output), 69, "{}", told(&output));
+    assert!(!folder.path("a/scenario.toml").exists());
+    folder.done(&["case.toml", "--out", "a", "--device", "cpu", "--steps", "1", "-q"]);
+    assert_eq!(fs::read_to_string(folder.path("a/scenario.toml")).unwrap(), SMALL);
+}
+
+#[test]
+fn an_empty_table_takes_no_place_of_a_list() {
+    let folder = Folder::new(SMALL);
+    let output = folder.case(&["--out", "a", "--set", "particles.1.position={}", "--dry-run"]);
+    assert!(code(&output) == 65 && told(&output).contains("particles.1.position"), "{}", told(&output));
+}
+
+#[test]
 fn a_run_leaves_complete_files() {
     let folder = Folder::new(SMALL);
     let output = folder.case(&["--out", "a"]);

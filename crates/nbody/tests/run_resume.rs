@@ -107,6 +107,23 @@ fn a_longer_end_gives_the_run_that_it_would_have_been() {
 }
 
 #[test]
+fn an_index_that_is_lost_or_damaged_is_made_anew() {
+    let folder = Folder::new(SMALL);
+    folder.done(&["case.toml", "--out", "whole", "-q", "--until", "3"]);
+    folder.done(&["case.toml", "--out", "parts", "-q", "--until", "1.5"]);
+    for (name, text) in [("lost", None), ("cut", Some("{\n  \"file-ser")), ("other", Some("{}"))] {
+        let run = folder.path(name);
+        crate::common::faults::copy(&folder.path("parts"), &run);
+        let index = run.join("run.hdf.series");
+        text.map_or_else(|| fs::remove_file(&index), |text| fs::write(&index, text)).unwrap();
+        let output = folder.run(&["--resume", name, "-q", "--until", "3"]);
+        let text = told(&output);
+        assert!(code(&output) == 0 && text.contains("it is made anew of 4 snapshots"), "{name}: {text}");
+        same(&folder.path("whole"), &run);
+    }
+}
+
+#[test]
 fn an_initial_snapshot_goes_on_as_the_run_that_it_begins() {
     let folder = Folder::new(SMALL);
     let text = SMALL.replace("every = 0.7\ndiagnostics_every = 0.11\n", "").replace("every = 0.5\n", "");

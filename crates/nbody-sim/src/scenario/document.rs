@@ -168,7 +168,8 @@ pub fn merge(base: &mut Item, over: Item) -> Result<(), Mistake> {
                 }
             }
         }
-        (Value::Array(items), Value::Table(new)) => {
+        // An empty table names no item: it takes the place of the list, and is refused there.
+        (Value::Array(items), Value::Table(new)) if !new.is_empty() => {
             for (key, item) in new {
                 let count = items.len();
                 let Some(old) = key.name.parse::<usize>().ok().and_then(|i| items.get_mut(i)) else {

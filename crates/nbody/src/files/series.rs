@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::run_id::RunId;
-use super::{FileError, atomic, regular};
+use super::run_id::{self, RunId};
+use super::{FileError, atomic, regular, snapshot};
 
 /// The index of a run's snapshots, in order of time.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +67,21 @@ impl Series {
                 return Err(FileError::data(path, format!("{name:?} is not the plain name of a file")));
             }
             series.insert(&name, time);
+        }
+        Ok(series)
+    }
+
+    /// The index at `path` of those of the files `names` next to it that are of the run with this id, by the times in them.
+    ///
+    /// # Errors
+    /// [`FileError`] for a file that cannot be read or is damaged.
+    pub fn found(path: &Path, names: &[String], run: Option<RunId>) -> Result<Self, FileError> {
+        let mut series = Series::new(path).of_run(run);
+        for name in names {
+            let file = path.with_file_name(name);
+            if run_id::of_file(&file)? == run {
+                series.insert(name, snapshot::time(&file)?);
+            }
         }
         Ok(series)
     }

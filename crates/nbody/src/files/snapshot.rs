@@ -107,6 +107,19 @@ pub fn foreign(path: &Path) -> Result<bool, FileError> {
     is_foreign(&Reader::open(path)?)
 }
 
+/// The time of a snapshot, of particles or of a grid.
+///
+/// # Errors
+/// [`FileError::Missing`], [`FileError::Io`]; [`FileError::Data`] for a file that is not HDF5, is damaged or has no time.
+pub fn time(path: &Path) -> Result<f64, FileError> {
+    let reader = Reader::open(path)?;
+    let group = match reader.group("/Grid")? {
+        Some(grid) => grid,
+        None => reader.need_group("/Header")?,
+    };
+    reader.need_attr(&group, "Time")
+}
+
 fn is_foreign(reader: &Reader) -> Result<bool, FileError> {
     for group in ["/Header", "/PartType1", "/Checkpoint", "/VTKHDF/Steps"] {
         if reader.group(group)?.is_some() {

@@ -14,6 +14,7 @@ use super::identity::Identity;
 use super::names::{is_listed, is_ours, is_temporary, names, number, spare};
 use super::table;
 use super::writer::{Taking, Writer, Written};
+use crate::console;
 use crate::failure::Failure;
 use crate::figure::ENDINGS;
 use crate::files::checkpoint::{self, Checkpoint, Checkpoints, Latest, Stored};
@@ -35,7 +36,7 @@ pub struct RunDirectory {
     /// The time of its last line.
     last_line: Option<f64>,
     writer: Writer,
-    /// The scenario of a run that is to take the place of an earlier one, whose files are still here.
+    /// The scenario of a run that has written nothing; the files of an earlier one may still be here.
     replaces: Option<String>,
     /// Open for as long as the run may write here.
     _lock: File,
@@ -148,9 +149,9 @@ fn written(path: &Path) -> Result<Vec<String>, Failure> {
 }
 
 impl RunDirectory {
-    /// Creates the directory, with the text of the scenario in it. One with files in it is refused unless `force`; then an
-    /// earlier run's files are removed, because its later snapshots would mix with the new ones, but not before there is
-    /// something to write: a run that cannot begin leaves them. `inputs` are the files that the scenario reads.
+    /// Creates the directory. One with files in it is refused unless `force`; then an earlier run's files are removed, because its
+    /// later snapshots would mix with the new ones, but not before there is something to write, and the text of the scenario
+    /// then: a run that cannot begin leaves what it found. `inputs` are the files that the scenario reads.
     ///
     /// # Errors
     /// 74 for a directory that is in use, whose files cannot be written, or are inputs.
@@ -177,14 +178,10 @@ impl RunDirectory {
         if !fresh {
             spare(&path, inputs)?;
         }
-        let mut directory = RunDirectory { replaces: Some(scenario.into()), ..RunDirectory::of(path, Some(id), lock) };
-        if fresh {
-            directory.begin()?;
-        }
-        Ok(directory)
+        Ok(RunDirectory { replaces: Some(scenario.into()), ..RunDirectory::of(path, Some(id), lock) })
     }
 
-    /// Removes the files of an earlier run, if it was not done.
+    /// Removes the files of an earlier run and writes the scenario as given, if it was not done.
     fn begin(&mut self) -> Result<(), Failure> {
         let Some(scenario) = self.replaces.take() else { return Ok(()) };
         let mut names = written(&self.path)?;
@@ -234,11 +231,19 @@ impl RunDirectory {
         // Times are those of whole steps: nearer than a part of one is equal.
         let Rewind { time, dt, surplus, .. } = *back;
         let kept = |t: f64, surplus: bool| if surplus { t < time - 1e-6 * dt } else { t <= time + 1e-6 * dt };
-        match Series::read(&self.path.join(INDEX)) {
-            Ok(series) => self.series = series.of_run(self.id),
-            Err(FileError::Missing { .. }) => {}
+        let index = self.path.join(INDEX);
+        self.series = match Series::read(&index) {
+            Ok(series) => series.of_run(self.id),
+            Err(damage @ (FileError::Missing { .. } | FileError::Data { .. })) => {
+                let mut listed = names(&self.path)?;
+                listed.retain(|name| is_listed(name));
+                let series = Series::found(&index, &listed, self.id)?;
+                let count = series.entries().len();
+                console::tell(format_args!("nbody: warning: {damage}; it is made anew of {count} snapshots"));
+                series
+            }
             Err(e) => return Err(e.into()),
-        }
+        };
         self.series.retain(|e| kept(e.time, surplus[0]));
         // The index first: it never names a file that is already removed.
         self.series.write()?;
