@@ -178,7 +178,7 @@ fn stages_in_single_are_the_cpus() {
 }
 
 /// With pairs in single precision M2L multiplies numbers in two halves, which have few exponents: sums round as if to single
-/// precision whatever strengths, lengths and orders are.
+/// precision, with strengths, lengths and orders of any size.
 #[test]
 fn stages_with_halves_are_the_cpus() {
     let Some(gpu) = gpu() else { return };

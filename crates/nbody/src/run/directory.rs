@@ -37,7 +37,7 @@ pub struct RunDirectory {
     last_line: Option<f64>,
     writer: Writer,
     /// The scenario of a run that has written nothing; the files of an earlier one may still be here.
-    replaces: Option<String>,
+    given: Option<String>,
     /// Open for as long as the run may write here.
     _lock: File,
 }
@@ -178,12 +178,12 @@ impl RunDirectory {
         if !fresh {
             spare(&path, inputs)?;
         }
-        Ok(RunDirectory { replaces: Some(scenario.into()), ..RunDirectory::of(path, Some(id), lock) })
+        Ok(RunDirectory { given: Some(scenario.into()), ..RunDirectory::of(path, Some(id), lock) })
     }
 
     /// Removes the files of an earlier run and writes the scenario as given, if it was not done.
     fn begin(&mut self) -> Result<(), Failure> {
-        let Some(scenario) = self.replaces.take() else { return Ok(()) };
+        let Some(scenario) = self.given.take() else { return Ok(()) };
         let mut names = written(&self.path)?;
         // Checkpoints first: an end in the middle leaves none that a run could go on from without its snapshots.
         names.sort_by_key(|n| !n.starts_with("checkpoint."));
@@ -216,7 +216,7 @@ impl RunDirectory {
             diagnostics: None,
             last_line: None,
             writer,
-            replaces: None,
+            given: None,
             _lock: lock,
         }
     }

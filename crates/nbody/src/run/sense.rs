@@ -155,10 +155,8 @@ impl Sense {
         }
         let first = self.first.unwrap_or(energies);
         // In the plane energies are of pairs of blobs, which viscosity widens.
-        let error = match viscous && scenario.plane.is_some() {
-            true => 0.0,
-            false => energies.error(first, self.least_energy(scenario, now)),
-        };
+        let widens = viscous && scenario.plane.is_some();
+        let error = if widens { 0.0 } else { energies.error(first, self.least_energy(scenario, now)) };
         if error > ENERGY && error > 10.0 * self.energy && !self.energy_reported {
             self.energy_reported = true;
             found.push(self.energy_text(scenario, error));
