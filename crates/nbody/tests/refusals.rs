@@ -1,5 +1,6 @@
 //! What the program says and does where there is nothing to do, or nothing that could be done.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::common::{Folder, code, json, told};
@@ -218,6 +219,31 @@ fn a_script_for_paraview_takes_no_other_file() {
     let write = || folder.command(&["paraview", "a", "--out", "show.py"]).output().unwrap();
     for _ in 0..2 {
         assert_eq!(code(&write()), 0, "{}", told(&write()));
+/// Of flows and of solutions without steps: the first file is known to be good before an earlier one is removed.
+#[test]
+fn grids_that_cannot_begin_leave_an_earlier_run() {
+    let grid = "[grid]\ncorner = [-1.5, -1.5, -1.5]\nside = 3\nn = 32\n";
+    let ring =
+        "[[vorticity]]\nmodel = 'vortex-ring'\ncenter = [0, 0, 0]\nradius = 0.5\ncore = 0.2\ncirculation = 1e39\n";
+    let body = |shape: &str| format!("[[bodies]]\nshape = {shape}\n");
+    let bodies = body("'sphere'\ncenter = [0, 0, 0]\nradius = 0.25")
+        + &body("'box'\ncenter = [0.2, 0.1, 0]\nsides = [0.4, 0.4, 0.4]");
+    let [time, flow] = ["[time]\ndt = 0.01\nend = 0.01\n", "[flow]\ninflow = [1, 0, 0]\n"];
+    for (text, exit, says) in [
+        (format!("{grid}{ring}{time}"), 70, "which its precision cannot hold"),
+        (format!("{grid}{ring}"), 70, "which its precision cannot hold"),
+        (format!("{grid}{flow}{bodies}{time}"), 65, "bodies.0 and bodies.1 overlap at time 0"),
+    ] {
+        let folder = finished();
+        let names = || fs::read_dir(folder.path("a")).unwrap().map(|e| e.unwrap().file_name()).collect::<BTreeSet<_>>();
+        let before = names();
+        fs::write(folder.path("grid.toml"), &text).unwrap();
+        let output = folder.run(&["grid.toml", "--out", "a", "-q", "--force"]);
+        assert!(code(&output) == exit && told(&output).contains(says), "{text}: {}", told(&output));
+        assert_eq!(names(), before, "{text}");
+    }
+}
+
     }
     fs::write(folder.path("show.py"), "print('mine')\n").unwrap();
     let output = write();

@@ -246,17 +246,20 @@ fn bodies_that_do_not_fit_are_refused_by_their_keys() {
         ("flow.outflow=1", "unknown key 'outflow'"),
         ("time.lagrangian_cfl=2", "allowed: 0.01 to 1"),
         ("bodies=3", "each body has its own header"),
+        ("bodies.1.center=[0.1,0,0.2]", "bodies.0 and bodies.1 overlap at time 0"),
     ] {
         let out = folder.case(&["--set", set]);
         assert!(code(&out) == 65 && told(&out).contains(words), "{set}: {}", told(&out));
     }
-    let out = folder.case(&["--set", "bodies.1.center=[0.1,0,0.2]", "--out", "overlap"]);
+    // They meet in the second step.
+    let out = folder.case(&["--set", "bodies.1.velocity=[0,0,-2]", "--out", "overlap"]);
     assert!(code(&out) != 0 && told(&out).contains("bodies 0 and 1 overlap; keep them"), "{}", told(&out));
     // The same again would fail again: it goes on with another value, and with blocks for the body
     // where it is then.
     let words = "with another value:\nnbody run --resume overlap --force --set KEY=VALUE\n";
     assert!(told(&out).ends_with(words), "{}", told(&out));
-    folder.done(&["--resume", "overlap", "-q", "--force", "--steps", "1", "--set", "bodies.1.center=[0.1,0,-0.45]"]);
+    let sets = ["--set", "bodies.1.center=[0.1,0,-0.45]", "--set", "bodies.1.velocity=[0,0,0]"];
+    folder.done(&[&["--resume", "overlap", "-q", "--force", "--steps", "1"], &sets[..]].concat());
     let text = SPHERE.replace("dt = \"auto\"", "dt = 0.04");
     fs::write(folder.path("long.toml"), text).unwrap();
     let out = folder.run(&["long.toml", "--set", "flow.inflow=[700,0,0]"]);

@@ -90,7 +90,11 @@ fn put_vectors<T: Number>(group: &Group, name: &str, values: &[[T; 3]]) -> hdf5:
     put(group, name, ArrayView2::from(values), false)
 }
 
-fn check(path: &Path, grid: &Grid, fields: &[Field], precision: Float) -> Result<(), FileError> {
+/// Checks that a file of this precision can hold the fields.
+///
+/// # Errors
+/// [`FileError::Unwritable`] for a value that is not finite or does not fit the precision.
+pub fn check(path: &Path, grid: &Grid, fields: &[Field], precision: Float) -> Result<(), FileError> {
     let limit = if precision == Float::F32 { f64::from(f32::MAX) } else { f64::MAX };
     for (name, values) in fields {
         assert_eq!(values.len(), grid.cells(), "a value for each cell");

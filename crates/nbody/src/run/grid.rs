@@ -1,6 +1,7 @@
 //! Scenarios with a `[grid]`: the grid, Ψ and u on it, files, and the error where the solution is known.
 
 pub(crate) mod flow;
+mod output;
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -17,11 +18,11 @@ use super::report::{Wall, stage_table, timings_json};
 use crate::carried;
 use crate::console::{self, notes};
 use crate::failure::{self, Failure};
-use crate::files::{Kind, blocks, csv, npy};
+use crate::files::{Kind, csv, npy};
 use crate::grid_errors::Errors;
 use crate::info::program;
 use crate::messages::{self, bytes, short};
-use crate::scenario::grid::{Format, GridField, GridScenario, Origin, Resolution};
+use crate::scenario::grid::{GridScenario, Origin, Resolution};
 use crate::signals::Stop;
 use flow::FlowScenario;
 use fmm::{GridDevice, GridSolver};
@@ -112,13 +113,15 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
         GridDevice::Hybrid(_) => Some(solution.work.split),
         _ => scenario.solver.split,
     };
+    let fields = [&field[..], &solution.psi, &solution.velocity];
+    // An earlier run's files are there until now.
+    output::fit(scenario, &directory, &grid, fields)?;
     let chosen = GridScenario { solver: Solver { split, ..scenario.solver }, ..scenario.clone() };
     directory.write_resolved(&chosen.resolved())?;
     directory.write_index()?;
     let errors =
         scenario.rings().map(|rings| Errors::of(&grid, &field, &solution, (&Rings(rings), scenario.component)));
-    let fields = [&field[..], &solution.psi, &solution.velocity];
-    times.time_more(Stage::Output, || write(scenario, &mut directory, &grid, fields, (0, 0, 0.0)))?;
+    times.time_more(Stage::Output, || output::write(scenario, &mut directory, &grid, fields, (0, 0, 0.0)))?;
     let run = run_json(scenario, facts, (&solution, place), errors.as_ref(), threads);
     let outside = wall.outside(&times);
     directory.finish(&run, &timings_json(&times, outside, [0, 0]))?;
@@ -260,37 +263,6 @@ fn plan(
         grid.blocks().len(),
         bytes(memory),
     ))
-}
-
-/// Writes the files of one time, with ω, Ψ and u in the cells; returns the names and sizes of those
-/// in the index.
-fn write(
-    scenario: &GridScenario,
-    directory: &mut RunDirectory,
-    grid: &Grid,
-    [vorticity, stream, velocity]: [&[[f64; 3]]; 3],
-    (number, step, time): (u64, u64, f64),
-) -> Result<Option<(String, u64)>, Failure> {
-    let values = |f: &GridField| -> blocks::Field {
-        let values = match f {
-            GridField::Vorticity => vorticity,
-            GridField::Stream => stream,
-            GridField::Velocity => velocity,
-        };
-        (f.name(), values)
-    };
-    let fields: Vec<blocks::Field> = scenario.fields.iter().map(values).collect();
-    let mut listed = None;
-    if scenario.formats.contains(&Format::Vtkhdf) {
-        let (name, of) = (format!("grid_{number:06}.hdf"), (directory.id(), step, time));
-        let bytes = blocks::write(&directory.path().join(&name), grid, of, &fields, scenario.precision)?;
-        directory.list(&name, time)?;
-        listed = Some((name, bytes));
-    }
-    if scenario.formats.contains(&Format::Csv) {
-        blocks::write_csv(&directory.path().join(format!("grid_{number:06}.csv")), grid, &fields)?;
-    }
-    Ok(listed)
 }
 
 fn run_json(

@@ -5,10 +5,10 @@ use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fmm_core::grid::bodies::{Body, Inflow, Shape, Solid};
+use fmm_core::grid::bodies::{Body, Inflow, Pose, Shape, Solid};
 use fmm_core::grid::flow::Conditions;
 
-use super::super::document::Value;
+use super::super::document::{Item, Value};
 use super::super::reader::{Notes, Range, Section, TURNED};
 use super::super::resolved::{number, text, vector};
 use super::Resolution;
@@ -71,7 +71,10 @@ pub(super) fn read(
         None => vec![],
         Some((_, Value::Array(list))) => {
             let read = |(i, item)| body(Section::new(notes, format!("bodies.{i}"), Some(item)), folder, domain);
-            list.iter().enumerate().map(read).collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>()?
+            let all: Vec<Option<Body>> = list.iter().enumerate().map(read).collect();
+            let all = all.into_iter().collect::<Option<Vec<_>>>()?;
+            separate(&all, list, notes, domain);
+            all
         }
         Some((item, other)) => {
             let help = "each body has its own header in double brackets: [[bodies]]";
@@ -184,6 +187,57 @@ fn fits(s: &Section<'_>, body: &Body, domain: &Domain<'_>) {
         let of_file = format!("{} turns lengths of the file into those of the scenario", s.full("scale"));
         s.mistake("center", message, label, matches!(body.shape, Shape::Solid(_)).then_some(of_file));
     }
+}
+
+/// Sees that no cell belongs to two bodies at time 0: what each of them takes from the fluid would mean nothing.
+fn separate(bodies: &[Body], items: &[Item], notes: &Notes, domain: &Domain<'_>) {
+    let Some(h) = domain.spacing() else { return };
+    let poses: Vec<Pose> = bodies.iter().map(|body| body.at(0.0)).collect();
+    for (b, body) in bodies.iter().enumerate() {
+        let shared = |a: &usize| {
+            // The cells of the domain that both may have: those in the boxes around both.
+            let place = |x: f64, d: usize| ((x - domain.corner[d]) / h).clamp(0.0, domain.side / h);
+            let ends: [[i64; 2]; 3] = std::array::from_fn(|d| {
+                let ends = |body: &Body| [body.center[d] - body.extent() - h, body.center[d] + body.extent() + h];
+                let (one, two) = (ends(&bodies[*a]), ends(body));
+                [place(one[0].max(two[0]), d).floor() as i64, place(one[1].min(two[1]), d).ceil() as i64]
+            });
+            meet([&poses[*a], &poses[b]], ends, domain.corner, h)
+        };
+        if let Some(a) = (0..b).find(shared) {
+            let message = format!("bodies.{a} and bodies.{b} overlap at time 0");
+            let help = "keep them at a distance by bodies.center".to_string();
+            notes.add(Some(&items[b].span), message, "allowed: bodies without a common cell", Some(help));
+        }
+    }
+}
+
+/// Whether two bodies have a cell in common among those from the first to before the last along each axis, which have side `h`.
+fn meet(poses: [&Pose; 2], ends: [[i64; 2]; 3], corner: [f64; 3], h: f64) -> bool {
+    let cells = ends.map(|[from, to]| to - from);
+    if cells.iter().any(|n| *n <= 0) {
+        return false;
+    }
+    let center = std::array::from_fn(|d| corner[d] + 0.5 * h * (ends[d][0] + ends[d][1]) as f64);
+    if cells == [1; 3] {
+        return poses.iter().all(|pose| pose.mask(center, h) > 0.0);
+    }
+    let radius = 0.5 * h * cells.map(|n| (n * n) as f64).iter().sum::<f64>().sqrt();
+    let masks = poses.map(|pose| pose.mask_of_ball(center, radius, h));
+    if masks.contains(&Some(0.0)) {
+        return false;
+    }
+    if masks.iter().all(Option::is_some) {
+        return true;
+    }
+    let longest = (0..3).max_by_key(|d| cells[*d]).unwrap_or(0);
+    let middle = ends[longest][0] + cells[longest] / 2;
+    let half = |k: usize| {
+        let mut half = ends;
+        half[longest][1 - k] = middle;
+        meet(poses, half, corner, h)
+    };
+    half(0) || half(1)
 }
 
 /// Three lengths.

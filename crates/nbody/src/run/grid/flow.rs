@@ -20,6 +20,7 @@ use crate::messages::{self, number};
 use crate::run::course::Course;
 use crate::run::directory::RunDirectory;
 use crate::run::evolve::{self, Evolve};
+use crate::run::grid::output;
 use crate::run::plan::{Due, first_step};
 use crate::run::progress::Progress;
 use crate::run::report::Wall;
@@ -108,8 +109,7 @@ pub fn fresh(
     scenario.steps.count = options.steps.unwrap_or(scenario.steps.count);
     let id = identity::of_grid(&scenario.resolved(None), flow.vorticity());
     let grid = &scenario.grid;
-    let mut directory = RunDirectory::create(&grid.directory, (&grid.text, &grid.inputs()), options.force, id)?;
-    directory.write_index()?;
+    let directory = RunDirectory::create(&grid.directory, (&grid.text, &grid.inputs()), options.force, id)?;
     let start = Start { scenario, flow, directory, checkpoint: None, files: 0, pairs };
     start.run(solver, (options, threads, Wall::from(begun)), stop)
 }
@@ -243,6 +243,14 @@ impl<S: GridStore> FlowRun<S> {
         self.course.events.send("diagnostics", facts.into())
     }
 
+    /// Begins to write: an earlier run's files are there until the first ones of this run are known to be good.
+    fn begin(&mut self, solution: &Solution<S::Field>) -> Result<(), Failure> {
+        let mut seen = |field| self.store.download(field).map_err(|e| refused(&e));
+        let (vorticity, psi, u) = (seen(self.flow.field())?, seen(&solution.psi)?, seen(&solution.velocity)?);
+        output::fit(&self.scenario.grid, &self.course.directory, self.flow.grid(), [&vorticity, &psi, &u])?;
+        self.course.directory.write_index()
+    }
+
     /// Writes the files of the present step.
     fn write(&mut self, solution: &Solution<S::Field>) -> Result<(), Failure> {
         let mut seen = |field| self.store.download(field).map_err(|e| refused(&e));
@@ -250,7 +258,7 @@ impl<S: GridStore> FlowRun<S> {
         let (step, time) = (self.course.step, self.course.time());
         let of = (self.files, step, time);
         let directory = &mut self.course.directory;
-        let written = super::write(&self.scenario.grid, directory, self.flow.grid(), [&vorticity, &psi, &u], of)?;
+        let written = output::write(&self.scenario.grid, directory, self.flow.grid(), [&vorticity, &psi, &u], of)?;
         (self.files, self.last_file) = (self.files + 1, Some(step));
         written.into_iter().try_for_each(|(name, bytes)| {
             self.course.events.send("snapshot", json!({ "step": step, "time": time, "file": name, "bytes": bytes }))
@@ -299,6 +307,9 @@ impl<S: GridStore> Evolve for FlowRun<S> {
         let solved = solved.map_err(|e| refused(&e))?;
         let start = Instant::now();
         if let Some(solution) = solved {
+            if self.course.step == 0 {
+                self.begin(&solution)?;
+            }
             if let Some(vorticity) = before.as_ref().filter(|_| due.verify) {
                 self.verify(vorticity, &solution)?;
             }
