@@ -44,6 +44,7 @@ mod run_vortices;
 mod scenarios;
 mod screened;
 mod sense;
+mod sense_flows;
 mod show;
 mod tables;
 mod tools;

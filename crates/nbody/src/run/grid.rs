@@ -2,6 +2,7 @@
 
 pub(crate) mod flow;
 mod output;
+mod sense;
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -63,7 +64,8 @@ pub fn scenario(options: &Options) -> Result<Option<GridScenario>, Failure> {
 /// Solves, writes and reports.
 ///
 /// # Errors
-/// 65 for vorticity that does not fit the grid, 69 for a device that cannot, 74 for files that cannot be written.
+/// 65 for vorticity that does not fit the grid, 69 for a device that cannot, 74 for files that cannot be written, 1 for results that
+/// make no sense where `--strict` asks.
 pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: Instant) -> Result<(), Failure> {
     // An explicit device is opened first, so that its absence is reported before anything else.
     let given = match scenario.device {
@@ -104,6 +106,9 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
         let (cells, blocks) = (grid.cells(), grid.blocks().len());
         console::tell(format_args!("{}: {cells} cells in {blocks} blocks on {threads} threads", scenario.title));
     }
+    let nonsense = sense::of_rings(scenario, &sense::held(scenario, &grid));
+    nonsense.iter().for_each(|text| console::tell(format_args!("nbody: warning: {text}")));
+    let nonsense = nonsense.first().filter(|_| options.strict);
     let refuse = |e: fmm_core::Error| Failure::new(failure::code(&e), messages::error(&e));
     let mut solver = who(pairs(&field))?;
     let solution = solver.solve(&grid, &field, &mut times).map_err(refuse)?;
@@ -126,14 +131,18 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
     let outside = wall.outside(&times);
     directory.finish(&run, &timings_json(&times, outside, [0, 0]))?;
     if options.json {
-        return events.send("end", run);
+        let mut end = run;
+        end["exit_code"] = i32::from(nonsense.is_some()).into();
+        events.send("end", end)?;
+    } else {
+        let mut text = summary(scenario, &grid, (&solution, place), errors.as_ref());
+        let _ = writeln!(text, "  files         {}", directory.path().display());
+        if !options.quiet {
+            text.push_str(&stage_table(&times, outside));
+        }
+        console::print(&text)?;
     }
-    let mut text = summary(scenario, &grid, (&solution, place), errors.as_ref());
-    let _ = writeln!(text, "  files         {}", directory.path().display());
-    if !options.quiet {
-        text.push_str(&stage_table(&times, outside));
-    }
-    console::print(&text)
+    nonsense.map_or(Ok(()), |text| Err(Failure::new(1, format!("{text} (--strict)"))))
 }
 
 /// What is solved for.
@@ -238,6 +247,8 @@ fn plan(
     options: &Options,
     threads: usize,
 ) -> Result<(), Failure> {
+    let nonsense = sense::of_rings(scenario, &sense::held(scenario, grid));
+    nonsense.iter().for_each(|text| console::tell(format_args!("nbody: warning: {text}")));
     let sources = field.iter().filter(|w| **w != [0.0; 3]).count();
     // Of a flow what was measured, 1,250 to 1,450 bytes a cell on one level and 2,000 on several: its particles, fields
     // between levels, a checkpoint and its file.

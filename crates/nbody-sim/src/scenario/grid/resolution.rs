@@ -21,7 +21,7 @@ pub enum Resolution {
 
 impl Resolution {
     /// h at the finest level of a domain with this side.
-    pub(super) fn spacing(&self, side: f64) -> f64 {
+    pub fn spacing(&self, side: f64) -> f64 {
         match self {
             Resolution::Uniform(n) => side / f64::from(*n),
             Resolution::Adapted(n, t) => side / (f64::from(*n) * 2f64.powi(i32::from(t.finest))),

@@ -13,14 +13,14 @@ use fmm_core::grid::{BLOCK, Flow, Solution, Solver, Vorticity};
 use fmm_core::{Error, Stage};
 use serde_json::{Value, json};
 
-use crate::console::notes;
+use crate::console::{self, notes};
 use crate::failure::{self, Failure};
 use crate::files::checkpoint::{self, Checkpoint, State};
 use crate::messages::{self, number};
 use crate::run::course::Course;
 use crate::run::directory::RunDirectory;
 use crate::run::evolve::{self, Evolve};
-use crate::run::grid::output;
+use crate::run::grid::{output, sense};
 use crate::run::plan::{Due, first_step};
 use crate::run::progress::Progress;
 use crate::run::report::Wall;
@@ -110,7 +110,9 @@ pub fn fresh(
     let id = identity::of_grid(&scenario.resolved(None), flow.vorticity());
     let grid = &scenario.grid;
     let directory = RunDirectory::create(&grid.directory, (&grid.text, &grid.inputs()), options.force, id)?;
-    let start = Start { scenario, flow, directory, checkpoint: None, files: 0, pairs };
+    let held = sense::held(grid, flow.grid());
+    sense::of_rings(grid, &held).iter().for_each(|text| console::tell(format_args!("nbody: warning: {text}")));
+    let start = Start { scenario, flow, directory, checkpoint: None, files: 0, pairs, held };
     start.run(solver, (options, threads, Wall::from(begun)), stop)
 }
 
@@ -141,7 +143,7 @@ pub fn go_on(
     let settings = Solver { split, ..scenario.grid.solver };
     let solver = GridSolver::new(scenario.grid.device, settings, pairs, &mut notes(options.quiet))?;
     let (checkpoint, files) = (Some(latest.checkpoint), files.unwrap_or(0));
-    let start = Start { scenario, flow, directory, checkpoint, files, pairs };
+    let start = Start { scenario, flow, directory, checkpoint, files, pairs, held: vec![] };
     start.run(solver, (options, threads, Wall::from(begun)), stop)
 }
 
@@ -153,6 +155,8 @@ struct Start {
     checkpoint: Option<Checkpoint>,
     files: u64,
     pairs: f64,
+    /// What the grid holds of each ring, if it is the first.
+    held: Vec<f64>,
 }
 
 impl Start {
@@ -185,11 +189,15 @@ struct FlowRun<S: GridStore> {
     /// Parts of steps that were made before the checkpoint that it went on from, if that says.
     parts_before: Option<u64>,
     verified: Verified,
+    /// The part of the vorticity of each ring that the first grid held.
+    held: Vec<f64>,
+    /// Whether a change of the energy was reported.
+    energy_reported: bool,
 }
 
 impl<S: GridStore> FlowRun<S> {
     fn new(start: Start, mut store: S, (options, threads, wall): (&Options, usize, Wall)) -> Result<Self, Failure> {
-        let Start { scenario, flow, directory, checkpoint, files, pairs } = start;
+        let Start { scenario, flow, directory, checkpoint, files, pairs, held } = start;
         let (plan, state) = (scenario.plan(), checkpoint.as_ref());
         let what = format!("{} cells", flow.grid().cells());
         let unit = TimeUnit::of(System::Nbody, plan.clock.time(plan.steps));
@@ -207,6 +215,8 @@ impl<S: GridStore> FlowRun<S> {
             pairs,
             parts_before: Some(0),
             verified: Verified::default(),
+            held,
+            energy_reported: false,
         };
         if let Some(checkpoint) = state {
             run.recall(checkpoint);
@@ -220,6 +230,11 @@ impl<S: GridStore> FlowRun<S> {
         Some(self.parts_before? + self.flow.steps())
     }
 
+    /// What is wrong with the energy at the last diagnostics.
+    fn energy(&self) -> Option<String> {
+        sense::of_energy(&self.scenario.grid, self.scenario.steps.method.viscosity, self.drift())
+    }
+
     fn clock(&self) -> Clock {
         self.scenario.steps.clock
     }
@@ -230,6 +245,10 @@ impl<S: GridStore> FlowRun<S> {
         let (vorticity, psi) = (seen(self.flow.field())?, seen(&solution.psi)?);
         self.last = self.flow.integrals_of(&vorticity, &psi);
         let first = *self.first.get_or_insert(self.last);
+        if let Some(text) = self.energy().filter(|_| !self.energy_reported) {
+            self.energy_reported = true;
+            self.course.progress.warn(&text);
+        }
         let (step, time) = (self.course.step, self.course.time());
         let numbers = [self.flow.grid().cells(), solution.work.sources];
         let cells = report::cells(&self.last, &first, self.flow.loads(), numbers, self.verified.last);
@@ -340,6 +359,11 @@ impl<S: GridStore> Evolve for FlowRun<S> {
 
     fn drift(&self) -> f64 {
         report::drift(self.last.energy, self.first.unwrap_or_default().energy)
+    }
+
+    fn judge(&self) -> Vec<String> {
+        let rings = sense::of_rings(&self.scenario.grid, &self.held);
+        rings.into_iter().chain(self.energy()).collect()
     }
 
     fn report(&self) -> (Value, String) {

@@ -25,6 +25,8 @@ const PARTS: &str = "parts";
 
 /// Forces over the last step, numbered.
 const LOAD: &str = "load_";
+/// What the first grid held of each ring, numbered.
+const HELD: &str = "held_";
 
 /// What a run says of its integrals at its end.
 const KEPT: [&str; 4] = ["energy", "enstrophy", "circulation_below", "circulation_above"];
@@ -42,6 +44,7 @@ impl<S: GridStore> FlowRun<S> {
         numbers.extend(self.store.settings().split.map(|split| named((SPLIT, split as f64))));
         let loads = self.flow.loads().numbers().into_iter().enumerate();
         numbers.extend(loads.map(|(i, value)| (format!("{LOAD}{i}"), value)));
+        numbers.extend(self.held.iter().enumerate().map(|(i, part)| (format!("{HELD}{i}"), *part)));
         numbers.extend(self.last_file.map(|step| named((LAST_FILE, step as f64))));
         numbers.extend(self.verified.numbers(report::VELOCITY_ERROR));
         numbers
@@ -64,6 +67,7 @@ impl<S: GridStore> FlowRun<S> {
         self.parts_before = checkpoint.number(PARTS).map(|parts| parts as u64);
         let loads = (0..).map_while(|i| checkpoint.number(&format!("{LOAD}{i}")));
         self.flow.recall(&loads.collect::<Vec<_>>());
+        self.held = (0..).map_while(|i| checkpoint.number(&format!("{HELD}{i}"))).collect();
         self.verified = Verified::recalled(report::VELOCITY_ERROR, |name| checkpoint.number(name));
         // In steps of the run until now, as the step that it goes on from.
         let here = |step: f64| step as u64 == checkpoint.step;
