@@ -32,10 +32,13 @@ pub fn softening(text: &str) -> Result<(Softening, Blob), Error> {
     };
     let Some((_, (softening, blob))) = shapes.iter().find(|(name, _)| *name == kind) else {
         let names: Vec<String> = shapes.iter().map(|(name, _)| format!("{name}:E")).collect();
-        return refuse(format!("allowed: none, {}", names.join(", ")));
+        let names = names.join(", ");
+        return refuse(format!("allowed: none, {names}, with the length E, 0 or more; {kind:?} is none of these"));
     };
     let length = length.unwrap_or_default();
-    let Ok(length) = length.parse::<f64>() else { return refuse(format!("{length:?} is not a number")) };
+    let Ok(length) = length.parse::<f64>() else {
+        return refuse(format!("the length {length:?} of {kind} is not a number; allowed: 0 or more"));
+    };
     let (softening, blob) = (softening.with_length(length), blob.scaled(length));
     blob.check()?;
     Settings { softening, ..Settings::default() }.check()?;

@@ -284,7 +284,10 @@ impl System {
     /// Why it cannot be, in a few words.
     pub fn convert(self, text: &str, dimension: Dimension) -> Result<f64, String> {
         let (number, unit) = split(text);
-        let value: f64 = number.parse().map_err(|_| format!("\"{number}\" is not a number"))?;
+        let value: f64 = number.parse().map_err(|_| match number {
+            "" => "it begins with no number".to_string(),
+            _ => format!("\"{number}\" is not a number"),
+        })?;
         if unit.is_empty() {
             return Err("a number in the scenario's units is written without quotes".into());
         }

@@ -224,6 +224,8 @@ fn what_is_wrong_is_told_with_its_place() {
         ("--sources s.csv --softening plummer:-1", 2, "0 or more"),
         ("--sources s.csv --softening plummer", 2, "plummer:0.01"),
         ("--sources s.csv --softening cubic:1", 2, "allowed: none, plummer:E, spline:E, p1:E"),
+        ("--sources s.csv --softening hybrid:0", 2, "with the length E, 0 or more; \"hybrid\" is none of these"),
+        ("--sources s.csv --softening p1:x", 2, "the length \"x\" of p1 is not a number; allowed: 0 or more"),
         ("--sources s.csv --theta 1.5", 2, "0.2 to 1"),
         ("--sources s.csv --order 31", 2, "1 to 30"),
         ("--sources s.csv --leaf-size 0", 2, "1 to 1000000"),

@@ -182,7 +182,9 @@ fn what_vortices_in_space_cannot_be_is_refused() {
     };
     for (from, to, says) in [
         ("kernel = \"p1\"", "kernel = \"plummer\"", "vortices in space have cores"),
-        ("length = 0.2", "length = 0", "allowed: the kernel p1 with a length above 0"),
+        ("length = 0.2", "length = 0", "force.softening.length = 0 is outside its range"),
+        ("length = 0.2", "length = -1", "allowed: above 0 and finite"),
+        ("length = 0.2", "length = \"x\"", "it begins with no number"),
         (
             "model = \"vortex-ring\"\ncirculation = 1.0\ncore = 0.3\nspacing = 0.2",
             "model = \"plummer\"\nn = 10",
@@ -215,3 +217,4 @@ fn what_vortices_in_space_cannot_be_is_refused() {
     let told = stderr(&output);
     assert!(output.status.success() && told.contains("particles.0.spacing = 0.4 is above"), "{told}");
 }
+        assert!(!to.starts_with("length") || told.contains("1 mistake;"), "{to}: {told}");

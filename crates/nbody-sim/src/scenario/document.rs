@@ -41,6 +41,7 @@ impl Value {
             Value::Table(_) => "a table",
             Value::Array(_) => "a list",
             Value::String(_) => "a string",
+            Value::Integer(None) => "a whole number of more than 64 bits",
             Value::Integer(_) | Value::Float(_) => "a number",
             Value::Boolean(_) => "true or false",
             Value::Datetime => "a date",
@@ -215,7 +216,7 @@ pub fn values(text: &str) -> BTreeMap<String, String> {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(s) => format!("\"{s}\""),
-        Value::Integer(i) => i.map_or("a number of more than 64 bits".into(), |i| i.to_string()),
+        Value::Integer(i) => i.map_or(value.kind().into(), |i| i.to_string()),
         Value::Float(x) => format!("{x:?}"),
         Value::Boolean(b) => b.to_string(),
         Value::Array(list) => format!("[{}]", list.iter().map(|i| shown(&i.value)).collect::<Vec<_>>().join(", ")),

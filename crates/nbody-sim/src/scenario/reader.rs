@@ -237,6 +237,12 @@ impl<'a> Section<'a> {
         match item.value {
             Value::Float(x) => self.check(key, item, x, range),
             Value::Integer(Some(i)) => self.check(key, item, i as f64, range),
+            Value::Integer(None) => {
+                let message = format!("{} is {}", self.full(key), item.value.kind());
+                let help = "write it with an exponent, such as 1e20".to_string();
+                self.notes.add(Some(&item.span), message, format!("allowed: {}", range.text), Some(help));
+                None
+            }
             _ => {
                 self.wrong_type(key, item, "a number");
                 None

@@ -144,8 +144,16 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
     let in_plane = Blob::ALL.map(|blob| (blob.name(), Softened { space: Softening::None, plane: Some(blob) }));
     let kernels = if plane { &in_plane[..] } else { &in_space[..] };
     let none = kernels[0].1;
+    // Vortices in space have cores, of one kernel.
+    let cored = law == Law::Vortex && !plane;
     let kernel = k.choice("kernel", kernels);
-    let length = k.quantity("length", Dimension::Length, units, Range::NOT_NEGATIVE);
+    let range = if cored && k.has("kernel") { Range::POSITIVE } else { Range::NOT_NEGATIVE };
+    let length = k.quantity("length", Dimension::Length, units, range);
+    // A mistake in the length, or a key that is missing, is noted already.
+    let noted = match kernel {
+        Some(kernel) => length.is_none() && (k.has("length") || kernel.length() > 0.0),
+        None => k.has("length") && !k.has("kernel"),
+    };
     let softening = match (kernel, length) {
         (Some(kernel), Some(length)) => kernel.with_length(length),
         (Some(kernel), None) => {
@@ -157,13 +165,14 @@ fn force(mut s: Section<'_>, units: System, plane: bool, folder: Option<&Path>) 
         }
         (None, Some(_)) if !k.has("kernel") => {
             let names: Vec<&str> = kernels.iter().map(|(name, _)| *name).collect();
-            k.missing("kernel", &format!("one of {}", names.join(", ")));
+            let names = if cored { "p1".into() } else { names.join(", ") };
+            k.missing("kernel", &format!("the length is that of a kernel, one of: {names}"));
             none
         }
         _ => none,
     };
     k.close();
-    if law == Law::Vortex && !plane && !matches!(softening.space, Softening::P1(length) if length > 0.0) {
+    if cored && !noted && !matches!(softening.space, Softening::P1(length) if length > 0.0) {
         let help = "for example softening = { kernel = \"p1\", length = 0.1 }, at least the distance of neighbors";
         let message = "vortices in space have cores, and force.softening gives them none".to_string();
         s.mistake("softening", message, "allowed: the kernel p1 with a length above 0", Some(help.into()));
