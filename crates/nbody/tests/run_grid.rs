@@ -197,6 +197,9 @@ fn what_means_nothing_to_a_grid_is_refused() {
         (&["--set", "time.dt=1"], 65, "time.end is missing"),
         (&["--set", "solver.method=fmm"], 65, "unknown key 'method'"),
         (&["--set", "vorticity.0.model=file"], 65, "path is missing"),
+        (&["--set", "vorticity.0.peak=1e-165"], 65, "allowed with this core: sizes from 7.813e-104 to 7.812e96, and 0"),
+        (&["--set", "vorticity.0.peak=-1e160"], 65, "vorticity.0.peak = -1e160 is outside its range"),
+        (&["--set", "vorticity.0.radius=99999999999999999999999"], 65, "radius is a whole number of more than 64 bits"),
     ] {
         let out = folder.case(arguments);
         assert!(code(&out) == exit && stderr(&out).contains(words), "{arguments:?}: {}\n{}", code(&out), stderr(&out));

@@ -6,6 +6,7 @@ mod resolution;
 mod steps;
 mod verify;
 
+use std::f64::consts::PI;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ use super::resolved::{number, text, vector};
 use crate::failure::Failure;
 use crate::files::snapshot::Float;
 use crate::files::{self, regular};
-use crate::messages::number as in_message;
+use crate::messages::{number as in_message, short};
 use crate::mistake::{Mistake, Mistakes};
 use fmm::GridDevice;
 use resolution::MOST;
@@ -374,11 +375,24 @@ fn circle(s: &mut Section<'_>, core: f64) -> Option<([f64; 3], [f64; 3], f64, f6
     Some((center?, axis.map(|a| a / length), radius?, core))
 }
 
+/// Sees that the vorticity, `each` times the value of a key, has squares that are numbers.
+fn sized(s: &Section<'_>, key: &str, value: f64, each: f64) {
+    let [least, most] = [1e-100, 1e100].map(|vorticity| vorticity / each);
+    if value == 0.0 || (least..=most).contains(&value.abs()) {
+        return;
+    }
+    let message = format!("{} = {} is outside its range", s.full(key), in_message(value));
+    let sizes = format!("allowed with this core: sizes from {} to {}, and 0", short(least), short(most));
+    s.mistake(key, message, sizes, None);
+}
+
 fn ring(s: &mut Section<'_>) -> Option<Ring> {
     let circle = circle(s, 1.0);
     let peak = s.number("peak", Range::FINITE).unwrap_or(1.0);
     let steepness = s.number("steepness", Range::STEEPNESS).unwrap_or(20.0);
     let (center, axis, radius, core) = circle?;
+    // In the middle of the core.
+    sized(s, "peak", peak, 4.0 * steepness / (core * core));
     Some(Ring { center, axis, radius, core, peak, steepness })
 }
 
@@ -386,6 +400,7 @@ fn vortex_ring(s: &mut Section<'_>) -> Option<GaussianRing> {
     let circle = circle(s, 0.2);
     let circulation = s.number("circulation", Range::FINITE).unwrap_or(1.0);
     let (center, axis, radius, core) = circle?;
+    sized(s, "circulation", circulation, 1.0 / (PI * core * core));
     Some(GaussianRing { center, axis, radius, core, circulation })
 }
 
