@@ -137,12 +137,24 @@ fn snapshots_hold_vorticity_and_are_taken_as_a_start() {
     });
     fs::write(folder.path("start.csv"), header + &rows.collect::<String>()).unwrap();
     let whole = snapshot::read(&folder.path("b/snap_000002.hdf")).unwrap();
-    for path in ["start.hdf", "start.csv"] {
+    let convert = folder.command(&["convert", "start.hdf", "start.hdf5"]).output().unwrap();
+    assert_eq!(code(&convert), 0, "{}", stderr(&convert));
+    for path in ["start.hdf", "start.csv", "start.hdf5"] {
         fs::write(folder.path("next.toml"), from(path)).unwrap();
         folder.done(&["next.toml", "-q", "--out", "c", "--force"]);
         let next = snapshot::read(&folder.path("c/snap_000001.hdf")).unwrap();
         assert!(next.position == whole.position && next.vorticity == whole.vorticity, "{path}");
     }
+    // Sums of the command take the same strengths.
+    let sums = |path: &str| folder.table(&format!("--sources {path} --kernel vortex --softening p1:0.2")).1;
+    let (of_snapshot, of_table) = (sums("start.hdf"), sums("start.csv"));
+    let velocity = |row: &Vec<f64>| row[row.len() - 3..].to_vec();
+    assert!(of_snapshot.len() == s.id.len() && of_snapshot.iter().map(velocity).eq(of_table.iter().map(velocity)));
+    fs::write(folder.path("masses.toml"), "[[particles]]\nmodel = 'plummer'\nn = 10\n[time]\ndt = 0.01\nend = 0\n")
+        .unwrap();
+    folder.done(&["masses.toml", "-q", "--out", "masses"]);
+    let out = folder.eval("--sources masses/snap_000000.hdf --kernel vortex --softening p1:0.2");
+    assert!(code(&out) == 65 && stderr(&out).contains("a snapshot without vorticity"), "{}", stderr(&out));
 }
 
 #[test]
@@ -209,6 +221,7 @@ fn what_vortices_in_space_cannot_be_is_refused() {
     ] {
         let told = refused(from, to);
         assert!(told.contains(says), "{to}: {told}");
+        assert!(!to.starts_with("length") || told.contains("1 mistake;"), "{to}: {told}");
     }
     let folder = Folder::new(
         &RING.replace("core = 0.3\nspacing = 0.2", "core = 0.6\nspacing = 0.4").replace("end = 1", "end = 0"),
@@ -217,4 +230,3 @@ fn what_vortices_in_space_cannot_be_is_refused() {
     let told = stderr(&output);
     assert!(output.status.success() && told.contains("particles.0.spacing = 0.4 is above"), "{told}");
 }
-        assert!(!to.starts_with("length") || told.contains("1 mistake;"), "{to}: {told}");

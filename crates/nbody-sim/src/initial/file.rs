@@ -118,9 +118,9 @@ fn from_snapshot(path: &Path, scenario: &Scenario, s: Snapshot) -> Result<Initia
     let n = s.mass.len();
     if scenario.vortices_in_space() {
         let lacking = || {
-            let gadget = path.extension().is_some_and(|e| e != "hdf");
-            let hint = if gadget { "; a snapshot that is to be a start ends in .hdf" } else { "" };
-            wrong(path, format!("no vorticity, which force.law = \"vortex\" in space needs{hint}"))
+            let what = "no vorticity, which force.law = \"vortex\" in space needs: snapshots of such runs have it where \
+                        output.fields has \"vorticity\"";
+            wrong(path, what.into())
         };
         let particles = Initial::vortices_in_space(s.position, s.vorticity.ok_or_else(lacking)?, s.mass);
         return Ok(particles.in_order_of(&s.id));

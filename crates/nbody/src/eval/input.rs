@@ -148,6 +148,14 @@ fn of_snapshot(path: &Path, axes: usize, strengths: Names) -> Result<Points, Fai
     let strengths = match strengths.needed {
         [] => vec![],
         ["q"] => vec![s.charge.unwrap_or(s.mass)],
+        ["wx", "wy", "wz"] => {
+            let Some(vorticity) = s.vorticity else {
+                let what = "a snapshot without vorticity, which those of vortices in space have; give wx, wy and wz with \
+                            --strengths";
+                return error(what.into());
+            };
+            (0..3).map(|k| vorticity.iter().map(|w| w[k]).collect()).collect()
+        }
         names => return error(format!("a snapshot has no {}; give them with --strengths", names.join(", "))),
     };
     Ok(Points { dimension: axes, position: s.position, strengths, id: Some(s.id), side: s.box_size })

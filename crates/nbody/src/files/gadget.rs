@@ -54,6 +54,8 @@ pub fn read(path: &Path) -> Result<(Snapshot, Option<Units>), FileError> {
         }
         add(&reader, &mut all, kind, count as usize, masses.get(kind).copied().unwrap_or(0.0))?;
     }
+    // Files of vortices that `nbody convert` wrote; of some particles alone it would be none.
+    all.vorticity = all.vorticity.filter(|vorticity| vorticity.len() == all.id.len());
     match ids::repeated(&all.id) {
         Some(id) => Err(reader.error(format!("ParticleIDs has the id {id} twice"))),
         None => Ok((all, units(&reader)?)),
@@ -68,6 +70,9 @@ fn add(reader: &Reader, all: &mut Snapshot, kind: usize, n: usize, mass: f64) ->
     all.position.extend(reader.vectors(&group, "Coordinates", n)?.ok_or_else(|| missing("Coordinates"))?);
     all.velocity.extend(reader.vectors(&group, "Velocities", n)?.ok_or_else(|| missing("Velocities"))?);
     all.id.extend(reader.integers(&group, "ParticleIDs", n)?.ok_or_else(|| missing("ParticleIDs"))?);
+    if let Some(vorticity) = reader.vectors(&group, "Vorticity", n)? {
+        all.vorticity.get_or_insert_default().extend(vorticity);
+    }
     match reader.scalars(&group, "Masses", n)? {
         Some(masses) => all.mass.extend(masses),
         None if mass > 0.0 => all.mass.extend(std::iter::repeat_n(mass, n)),
