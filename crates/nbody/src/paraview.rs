@@ -66,7 +66,14 @@ pub fn paraview(options: &Paraview) -> Result<(), Failure> {
         Shown::Particles(snapshots) => particles(snapshots),
         Shown::Vorticity(fields) => grid(&fields.iter().map(|f| &f.1).collect::<Vec<_>>()),
     };
-    let (facts, display) = facts.ok_or_else(|| nothing("nothing to show: no particles, or no vorticity"))?;
+    let why = match &shown {
+        Shown::Particles(_) => "nothing to show: no particles",
+        Shown::Vorticity(fields) if fields.is_empty() => {
+            "nothing to show: its files have no vorticity; they have it where output.fields has \"vorticity\""
+        }
+        Shown::Vorticity(_) => "nothing to show: the vorticity is 0 everywhere",
+    };
+    let (facts, display) = facts.ok_or_else(|| nothing(why))?;
     let path = std::path::absolute(run).unwrap_or(run.clone());
     let mut text = "# Opens this run in ParaView 5.11 or newer: paraview --script=FILE, or pvpython FILE picture.png\n"
         .to_string();

@@ -115,6 +115,12 @@ fn messages_lead_on() {
         let text = told(&output);
         assert!(code(&output) == rc && text.contains(says) && !text.contains("DAMAGED"), "{text}");
     }
+    let start = "[[particles]]\nmodel = 'file'\npath = 'a/checkpoint.0.hdf'\n[time]\ndt = 0.01\nend = 0.01\n";
+    fs::write(folder.path("start.toml"), start).unwrap();
+    folder.done(&["case.toml", "--out", "a", "-q", "--steps", "1"]);
+    let output = folder.run(&["start.toml", "-q"]);
+    let says = "a checkpoint, not a snapshot; make one of it: nbody convert a/checkpoint.0.hdf start.hdf";
+    assert!(code(&output) == 65 && told(&output).contains(says), "{}", told(&output));
     fs::write(folder.path("p.csv"), "x,y,z,m\n0,0,0,9e11\n1,0,0,0\n").unwrap();
     let output = folder.command(&["info", "p.csv"]).output().unwrap();
     assert!(told(&output).contains("mass            9.00000e11\n"), "{}", told(&output));

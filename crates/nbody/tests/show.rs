@@ -91,6 +91,10 @@ fn the_figure_of_a_flow_is_a_slice_of_its_vorticity() {
     assert!(colors(&folder, "run/plots/particles.png") > 20_000);
 
     ok(&folder, &["paraview", "run"]);
+    let set = ["--set", "grid.n=16", "--set", "output.fields=['velocity']"];
+    ok(&folder, &[&["run", scenario.to_str().unwrap(), "--out", "bare", "-q"], &set[..]].concat());
+    let bare = folder.command(&["paraview", "bare"]).output().unwrap();
+    assert!(code(&bare) == 66 && told(&bare).contains("they have it where output.fields has"), "{}", told(&bare));
     let Some(mut python) = python(".venv", "check_script.py") else { return };
     let output = python.arg(folder.path("run/open_in_paraview.py")).arg("grid").output().unwrap();
     assert!(output.status.success(), "{}", told(&output));

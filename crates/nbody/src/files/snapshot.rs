@@ -143,6 +143,10 @@ pub fn read(path: &Path) -> Result<Snapshot, FileError> {
         let grid = reader.group("/Grid")?.is_some();
         return Err(reader.error(if grid { GRID } else { FOREIGN }));
     }
+    if reader.group("/Checkpoint")?.is_some() {
+        let what = format!("a checkpoint, not a snapshot; make one of it: nbody convert {} start.hdf", path.display());
+        return Err(reader.error(what));
+    }
     let header = reader.need_group("/Header")?;
     let n = particle_count(&reader, &header)?;
     let number = |name, default| Ok(reader.attr(&header, name)?.and_then(|v| v.first().copied()).unwrap_or(default));

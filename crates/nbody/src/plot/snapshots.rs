@@ -38,7 +38,8 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// Reads a run; `None` without snapshots, or where all were moved away. Of some that were, it warns.
+    /// Reads a run; `None` without snapshots, or where all were moved away. Of some that were, it warns. Fields on a grid without
+    /// vorticity are an empty list.
     ///
     /// # Errors
     /// Files that are damaged.
@@ -63,13 +64,13 @@ impl Shown {
         let read = if entries.first().is_some_and(|e| e.name.starts_with("grid_")) {
             let field = |e: &Entry| Ok(cells::magnitude(&run.join(&e.name), "vorticity")?.map(|f| (e.time, f)));
             let fields: Result<Option<Vec<_>>, FileError> = entries.iter().map(field).collect();
-            fields.map(|fields| fields.map(Shown::Vorticity))
+            fields.map(|fields| Shown::Vorticity(fields.unwrap_or_default()))
         } else {
             let snapshots: Result<Vec<_>, FileError> =
                 entries.iter().map(|e| snapshot::read(&run.join(&e.name))).collect();
-            snapshots.map(|snapshots| Some(Shown::Particles(snapshots)))
+            snapshots.map(Shown::Particles)
         };
-        Ok(read?)
+        Ok(Some(read?))
     }
 
     /// The figure, with a title; `None` where there is nothing to show.
