@@ -219,12 +219,6 @@ fn force_spares_what_the_scenario_reads() {
     assert!(folder.path("a/start.hdf").exists());
 }
 
-#[test]
-fn a_script_for_paraview_takes_no_other_file() {
-    let folder = finished();
-    let write = || folder.command(&["paraview", "a", "--out", "show.py"]).output().unwrap();
-    for _ in 0..2 {
-        assert_eq!(code(&write()), 0, "{}", told(&write()));
 /// Of flows and of solutions without steps: the first file is known to be good before an earlier one is removed.
 #[test]
 fn grids_that_cannot_begin_leave_an_earlier_run() {
@@ -250,6 +244,12 @@ fn grids_that_cannot_begin_leave_an_earlier_run() {
     }
 }
 
+#[test]
+fn a_script_for_paraview_takes_no_other_file() {
+    let folder = finished();
+    let write = || folder.command(&["paraview", "a", "--out", "show.py"]).output().unwrap();
+    for _ in 0..2 {
+        assert_eq!(code(&write()), 0, "{}", told(&write()));
     }
     fs::write(folder.path("show.py"), "print('mine')\n").unwrap();
     let output = write();
@@ -299,4 +299,59 @@ fn lines_are_in_order_after_a_longer_step() {
     assert_eq!(code(&output), 0, "{}", told(&output));
     let check = folder.command(&["check", "a"]).output().unwrap();
     assert_eq!(code(&check), 0, "{}", told(&check));
+}
+
+#[test]
+fn a_line_that_is_lost_is_found_and_other_intervals_are_none() {
+    let folder = Folder::new(SMALL);
+    let check = || folder.command(&["check", "a"]).output().unwrap();
+    let lines = || fs::read_to_string(folder.path("a/diagnostics.csv")).unwrap();
+    let lose = |time: &str| {
+        let kept = lines().split_inclusive('\n').filter(|l| l.split(',').nth(1) != Some(time)).collect::<String>();
+        fs::write(folder.path("a/diagnostics.csv"), kept).unwrap();
+    };
+    let part = |every: &str, until: &str| {
+        let every = format!("output.diagnostics_every={every}");
+        folder.done(&["--resume", "a", "-q", "--until", until, "--set", &every]);
+        assert_eq!(code(&check()), 0, "{every}: {}", told(&check()));
+    };
+    folder.done(&[
+        "case.toml",
+        "--out",
+        "a",
+        "-q",
+        "--force",
+        "--until",
+        "0.05",
+        "--set",
+        "output.diagnostics_every=0.02",
+    ]);
+    assert_eq!(code(&check()), 0, "{}", told(&check()));
+    // The end is no multiple of the interval: its line is removed as the run goes on.
+    part("0.03", "0.16");
+    part("0.01", "0.21");
+    let whole = lines();
+    for time in ["0.18", "0.2"] {
+        lose(time);
+        let says =
+            format!("diagnostics.csv: no line of time {time}, which output.diagnostics_every asks for: lines are lost");
+        assert!(code(&check()) == 65 && told(&check()).contains(&says), "{time}: {}", told(&check()));
+        fs::write(folder.path("a/diagnostics.csv"), &whole).unwrap();
+    }
+    // With another step, whose numbers are others too.
+    folder.done(&[
+        "--resume",
+        "a",
+        "-q",
+        "--until",
+        "0.31",
+        "--set",
+        "time.dt=0.005",
+        "--set",
+        "output.diagnostics_every=0.01",
+        "--force",
+    ]);
+    assert_eq!(code(&check()), 0, "{}", told(&check()));
+    lose("0.29");
+    assert_eq!(code(&check()), 65, "{}", told(&check()));
 }

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::files::run_id;
 use crate::files::series::Series;
 use crate::files::{checkpoint, regular};
+use crate::messages::short;
 use crate::run::identity::Identity;
 
 /// Checks all files of a run directory.
@@ -38,9 +39,13 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Failure> {
     snapshots(path, &names, (&listed[..], &identity), findings)?;
     let reports = ["run.json", "timings.json"].map(|name| (name, names.contains(name).then(|| report(path, name))));
     let complete = matches!(&reports[0].1, Some(Ok(run)) if run["complete"] == true);
-    diagnostics(path, &names, (&listed, complete), findings);
+    let latest = resume(path, &names, findings)?;
+    let part = match (&reports[0].1, &latest) {
+        (Some(Ok(run)), Some((step, scenario))) => Part::of(run, *step, scenario),
+        _ => None,
+    };
+    diagnostics(path, &names, (&listed, complete, part), findings);
     json_files(reports, findings);
-    resume(path, &names, findings)?;
     if !identity.strangers.is_empty() {
         findings.resume = Some("not possible: files of another run are here".into());
     }
@@ -137,12 +142,39 @@ fn snapshots(
     Ok(())
 }
 
+/// The last part of a run, which one scenario has written: the whole of it where it was not resumed.
+struct Part {
+    /// The step of the checkpoint that it went on from.
+    from: Option<f64>,
+    /// Time between lines of `diagnostics.csv`.
+    every: f64,
+}
+
+impl Part {
+    /// That of `run.json` and of the scenario in the latest checkpoint, of this step; `None` where these are not of one part, or there
+    /// is no interval.
+    fn of(run: &serde_json::Value, step: u64, scenario: &str) -> Option<Part> {
+        let scenario: toml::Table = scenario.parse().ok()?;
+        let every = scenario.get("output")?.get("diagnostics_every")?;
+        let every = every.as_float().or(every.as_integer().map(|n| n as f64))?;
+        (every > 0.0 && run["steps"] == step).then(|| Part { from: run["resumed_from_step"].as_f64(), every })
+    }
+
+    /// The time of a line that is not there. Earlier parts may have had another interval or another step.
+    fn lost(&self, steps: &[f64], times: &[f64]) -> Option<f64> {
+        let before = |from: f64| steps.iter().rposition(|step| *step <= from).map_or(0, |last| last + 1);
+        let own = &times[self.from.map_or(0, before)..];
+        let next = |time: f64| ((time / self.every + 1e-6).floor() + 1.0) * self.every;
+        own.windows(2).find(|w| w[1] > next(w[0]) + 1e-6 * self.every).map(|w| next(w[0]))
+    }
+}
+
 /// Whether every line has as many finite numbers as there are columns, in order of time, and those of the first snapshot and of the last
-/// one of a complete run are there.
+/// one of a complete run are there, and all between that the last part of the run has written.
 fn diagnostics(
     path: &Path,
     names: &BTreeSet<String>,
-    (listed, complete): (&[(String, f64)], bool),
+    (listed, complete, part): (&[(String, f64)], bool, Option<Part>),
     findings: &mut Findings,
 ) {
     const NAME: &str = "diagnostics.csv";
@@ -154,14 +186,24 @@ fn diagnostics(
         Err(e) => findings.problem(e.exit_code(), e.to_string()),
         Ok(columns) => {
             // By time: with a longer step, which --force allows, a later line has a smaller number.
-            let times = columns.iter().find(|(n, _)| n == "time").map(|(_, v)| v.as_slice()).unwrap_or_default();
+            let column =
+                |name: &str| columns.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_slice()).unwrap_or_default();
+            let (steps, times) = (column("step"), column("time"));
             let ends = [listed.first(), listed.last().filter(|_| complete)];
             let lacking = ends.into_iter().flatten().find(|(_, time)| !times.contains(time));
+            let lost = part.and_then(|part| part.lost(steps, times));
             match (times.windows(2).find(|w| w[0] >= w[1]), lacking) {
                 (Some(w), _) => findings.problem(65, format!("{NAME}: time {} comes after time {}", w[1], w[0])),
                 (None, Some((name, time))) => {
                     findings
                         .problem(65, format!("{NAME}: no line of time {time}, when {name} was taken: lines are lost"));
+                }
+                (None, None) if lost.is_some() => {
+                    let time = short(lost.unwrap_or_default());
+                    let what = format!(
+                        "{NAME}: no line of time {time}, which output.diagnostics_every asks for: lines are lost"
+                    );
+                    findings.problem(65, what);
                 }
                 (None, None) => findings.note(format!("{NAME}: {} {}", times.len(), plural(times.len(), "line"))),
             }
@@ -187,25 +229,25 @@ fn json_files(reports: [(&str, Option<Report>); 2], findings: &mut Findings) {
     }
 }
 
-/// Both checkpoints, and from which of them the run would go on.
-fn resume(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) -> Result<(), Failure> {
+/// Both checkpoints, and from which of them the run would go on: its step and scenario.
+fn resume(path: &Path, names: &BTreeSet<String>, findings: &mut Findings) -> Result<Option<(u64, String)>, Failure> {
     // By time, as a run does.
-    let mut best: Option<(u64, f64, &str)> = None;
+    let mut best: Option<(u64, f64, &str, String)> = None;
     let hashes = findings.hashes.len();
     for name in checkpoint::NAMES.into_iter().filter(|n| names.contains(*n)) {
-        if let Kind::Checkpoint(step, time) = examine(&path.join(name), findings)?
-            && best.is_none_or(|(s, t, _)| (t, s) < (time, step))
+        if let Kind::Checkpoint(step, time, scenario) = examine(&path.join(name), findings)?
+            && best.as_ref().is_none_or(|&(s, t, ..)| (t, s) < (time, step))
         {
-            best = Some((step, time, name));
+            best = Some((step, time, name, scenario));
         }
     }
     // When checkpoints are written depends on the clock: they are no part of what a run computed.
     findings.hashes.truncate(hashes);
-    findings.resume = Some(match best {
-        Some((step, time, name)) => {
+    findings.resume = Some(match &best {
+        Some((step, time, name, _)) => {
             format!("from {name} at step {step}, time {time}: nbody run --resume {}", path.display())
         }
         None => "not possible: there is no whole checkpoint".to_string(),
     });
-    Ok(())
+    Ok(best.map(|(step, .., scenario)| (step, scenario)))
 }

@@ -12,8 +12,8 @@ use crate::files::{FileError, blocks, checkpoint, digest, snapshot};
 pub enum Kind {
     /// A snapshot.
     Snapshot(Box<Snapshot>),
-    /// A checkpoint: step and time.
-    Checkpoint(u64, f64),
+    /// A checkpoint: step, time and scenario.
+    Checkpoint(u64, f64, String),
     /// A VTKHDF file with steps.
     Temporal,
     /// Fields on a grid.
@@ -39,7 +39,7 @@ pub fn check(path: &Path, findings: &mut Findings) -> Result<(), Failure> {
     if snapshot::foreign(path).unwrap_or(false) && !blocks::about(path).is_ok_and(|about| about.is_some()) {
         return Err(Failure::new(65, format!("{}: {}", path.display(), snapshot::FOREIGN)));
     }
-    if let Kind::Checkpoint(step, time) = examine(path, findings)? {
+    if let Kind::Checkpoint(step, time, _) = examine(path, findings)? {
         let folder = match path.parent() {
             Some(p) if !p.as_os_str().is_empty() => p,
             _ => Path::new("."),
@@ -76,7 +76,7 @@ pub fn examine(path: &Path, findings: &mut Findings) -> Result<Kind, Failure> {
         Ok(kind) => {
             let what = match &kind {
                 Kind::Snapshot(s) => format!("snapshot of {} particles at time {}", s.id.len(), s.time),
-                Kind::Checkpoint(step, time) => format!("checkpoint at step {step}, time {time}"),
+                Kind::Checkpoint(step, time, _) => format!("checkpoint at step {step}, time {time}"),
                 Kind::Grid(about) => format!("fields on {} blocks at time {}", about.blocks, about.time),
                 _ => "temporal VTKHDF".to_string(),
             };
@@ -105,7 +105,7 @@ fn known(path: &Path) -> Result<Kind, FileError> {
     }
     if checkpoint::is(path)? {
         let c = checkpoint::read(path)?;
-        return Ok(Kind::Checkpoint(c.step, c.time));
+        return Ok(Kind::Checkpoint(c.step, c.time, c.scenario));
     }
     let s = snapshot::read(path)?;
     snapshot::check_vtkhdf(path, &s)?;
