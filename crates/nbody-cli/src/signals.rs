@@ -4,9 +4,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
 
 use nbody_sim::failure::Failure;
 
@@ -50,6 +52,19 @@ impl Stop {
         }
         let _ = ASKED.set(asked.clone());
         Ok(Stop(asked))
+    }
+
+    /// Has a thread call `answer` when the first signal comes. Without threads there is none.
+    pub fn announce(&self, answer: impl FnOnce() + Send + 'static) {
+        let asking = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(SIGHUP));
+        let Ok(mut signals) = Signals::new(asking) else { return };
+        let begun = self.requested();
+        let listen = move || {
+            if begun || signals.forever().next().is_some() {
+                answer();
+            }
+        };
+        let _ = thread::Builder::new().name("signals".into()).spawn(listen);
     }
 
     /// Whether a signal came.

@@ -355,6 +355,24 @@ fn the_wall_clock_stops_a_run_in_time() {
     assert_eq!(code(&folder.run(&["case.toml", "--max-wall", "soon"])), 2);
 }
 
+/// A step of a flow whose length is automatic goes from one output to the next, in many parts.
+#[test]
+fn a_signal_is_answered_while_a_step_is_long() {
+    let flow = "[grid]\ncorner = [-0.5, -0.5, -0.5]\nn = 64\n[[vorticity]]\nmodel = 'vortex-ring'\ncenter = [0, 0, 0]\n\
+                radius = 0.15\ncore = 0.06\n[time]\ndt = 'auto'\nend = 1000\n[output]\ndiagnostics_every = 1000\n";
+    let folder = Folder::new(flow);
+    let heard = fs::File::create(folder.path("heard")).unwrap();
+    let mut child = folder.command(&["run", "case.toml", "--out", "a", "-q"]).stderr(heard).spawn().unwrap();
+    let text = || fs::read_to_string(folder.path("heard")).unwrap();
+    wait(|| folder.path("a/scenario.resolved.toml").is_file());
+    send("-INT", &child);
+    wait(|| text().contains("signal received: the run ends after this step; a second signal ends it at once\n"));
+    assert!(child.try_wait().unwrap().is_none(), "the step is not over");
+    send("-INT", &child);
+    assert_eq!(child.wait().unwrap().code(), Some(75));
+    assert!(!text().contains("stopped by a signal after"), "{}", text());
+}
+
 #[test]
 fn a_second_signal_stops_at_once_and_leaves_valid_files() {
     let folder = Folder::new(SMALL);

@@ -117,6 +117,7 @@ fn output(run: &mut impl Evolve, due: Due) -> Result<(), Failure> {
 }
 
 fn advance(run: &mut impl Evolve, stop: &Stop) -> Result<Ending, Failure> {
+    stop.announce(run.course().progress.answer());
     begin(run)?;
     // What a run begins with is on the disk before its long part.
     run.course_mut().wait()?;

@@ -71,6 +71,22 @@ impl Progress {
         }
     }
 
+    /// What says that a signal has come, also to a quiet run: a step may be long.
+    pub fn answer(&self) -> impl FnOnce() + Send + use<> {
+        let bar = if let Kind::Bar(bar) = &self.kind { Some(bar.clone()) } else { None };
+        move || {
+            let say = || {
+                crate::console::tell(
+                    "nbody: signal received: the run ends after this step; a second signal ends it at once",
+                )
+            };
+            match bar {
+                Some(bar) => bar.suspend(say),
+                None => say(),
+            }
+        }
+    }
+
     /// After a step. No number is no error: the run began without energy.
     pub fn at(&self, step: u64, time: f64, energy_error: f64) {
         let time = self.unit.text(time);
