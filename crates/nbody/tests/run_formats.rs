@@ -57,6 +57,28 @@ fn gadget_files_are_read_and_converted() {
     assert!(message.contains("b.h5: it has physical units") && message.contains("astro"), "{message}");
 }
 
+/// Files that `nbody convert` makes of snapshots have charges, which runs under Coulomb's law begin with.
+#[test]
+fn charges_of_all_particles_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.hdf5");
+    gadget(&path, &[], 0);
+    let start = || {
+        let text = "[[particles]]\nmodel = 'file'\npath = 'a.hdf5'\n[force]\nlaw = 'coulomb'\n[time]\ndt = 1\nend = 1\n";
+        let scenario = Scenario::parse("a.toml", text.into(), Some(folder.path()), &[]).unwrap();
+        Initial::of(&scenario, nbody::files::read_hdf5).map_err(|f| f.render(false))
+    };
+    let charged = |kind: &str, charges: &[f64]| {
+        let group = File::append(&path).unwrap().group(kind).unwrap();
+        group.new_dataset_builder().with_data(charges).create("Charges").unwrap();
+    };
+    charged("PartType1", &[1.0, -1.0, 0.5]);
+    // The star has none.
+    assert!(start().unwrap_err().contains("no charges"));
+    charged("PartType4", &[2.0]);
+    assert_eq!(start().unwrap().charge, [-1.0, 2.0, 1.0, 0.5]);
+}
+
 #[test]
 fn gadget_files_that_would_be_misread_are_refused() {
     let folder = tempfile::tempdir().unwrap();

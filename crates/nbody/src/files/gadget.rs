@@ -54,8 +54,9 @@ pub fn read(path: &Path) -> Result<(Snapshot, Option<Units>), FileError> {
         }
         add(&reader, &mut all, kind, count as usize, masses.get(kind).copied().unwrap_or(0.0))?;
     }
-    // Files of vortices that `nbody convert` wrote; of some particles alone it would be none.
+    // Files that `nbody convert` wrote; of some particles alone they would be none.
     all.vorticity = all.vorticity.filter(|vorticity| vorticity.len() == all.id.len());
+    all.charge = all.charge.filter(|charge| charge.len() == all.id.len());
     match ids::repeated(&all.id) {
         Some(id) => Err(reader.error(format!("ParticleIDs has the id {id} twice"))),
         None => Ok((all, units(&reader)?)),
@@ -72,6 +73,9 @@ fn add(reader: &Reader, all: &mut Snapshot, kind: usize, n: usize, mass: f64) ->
     all.id.extend(reader.integers(&group, "ParticleIDs", n)?.ok_or_else(|| missing("ParticleIDs"))?);
     if let Some(vorticity) = reader.vectors(&group, "Vorticity", n)? {
         all.vorticity.get_or_insert_default().extend(vorticity);
+    }
+    if let Some(charge) = reader.scalars(&group, "Charges", n)? {
+        all.charge.get_or_insert_default().extend(charge);
     }
     match reader.scalars(&group, "Masses", n)? {
         Some(masses) => all.mass.extend(masses),

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::messages::{number, short};
 use crate::scenario::grid::{GridScenario, Origin, Resolution};
 
-/// A core is this many of the smallest cells wide, at least: below, rings lose a tenth of their energy and more.
+/// A core is this many of the smallest cells wide, at least.
 const THINNEST: f64 = 1.5;
 /// A Gaussian core reaches this many times its size: beyond, there is 2 % of its vorticity.
 const REACH: f64 = 2.0;
@@ -144,8 +144,8 @@ pub fn of_rings(scenario: &GridScenario, held: &[f64]) -> Vec<String> {
                 _ => format!("vorticity.{i}.core = {}", number(circle.size)),
             };
             return Some(format!(
-                "{what} is less than {THINNEST} of the smallest cells, which are {} wide: {holds}, and its velocity is off by 10 % and \
-                 more; allowed: {} or more, or a larger {cells}",
+                "{what} is less than {THINNEST} of the smallest cells, which are {} wide: {holds}, and too few cells see its core; \
+                 allowed: {} or more, or a larger {cells}",
                 short(finest),
                 short(THINNEST * finest)
             ));
