@@ -47,7 +47,7 @@ fn host_and_device_lay_structs_out_alike() {
     assert!(!compiled() || compared.len() == LAYOUTS.len(), "only {compared:?} are in a module");
 }
 
-/// The bound of direct sums on grids, which `docs/performance.md` names: 19 a pair, and eight for the eight points of a column.
+/// The bound of direct sums on grids, which `docs/performance/grid.md` names: 19 a pair, and eight for the eight points of a column.
 #[test]
 fn direct_sums_on_grids_have_their_instructions() {
     let counted = [Green::Regularised, Green::Singular].map(direct_instructions);
