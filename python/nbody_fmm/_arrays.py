@@ -69,11 +69,14 @@ def exclusions(value: Any) -> Optional[np.ndarray]:
     if value is None:
         return None
     expected = "whole numbers of shape (p, 2), rows of the sources"
-    array = numbers("exclusions", value, expected, "iuf" if np.size(value) == 0 else "iu")
+    empty = value.size == 0 if isinstance(value, np.ndarray) else isinstance(value, (list, tuple)) and not value
+    array = numbers("exclusions", value, expected, "iuf" if empty else "iu")
     if array.size == 0:
         return None
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(f"exclusions: shape {array.shape}; expected {expected}")
+    if array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"exclusions: {array.max()} is no row of the sources")
     return contiguous(array, np.dtype(np.int64)).copy()
 
 

@@ -122,6 +122,8 @@ def check_box(sides: Any) -> None:
         With the sides.
     """
     shortest, longest = float(np.min(sides)), float(np.max(sides))
-    if not 0 < longest <= MOST_ELONGATED * shortest:
-        shown = " x ".join(f"{side:.4g}" for side in sides)
+    shown = " x ".join(f"{side:.4g}" for side in sides)
+    if not shortest > 0:
+        raise ValueError(f"box of {shown}: its sides must be above 0")
+    if not longest <= MOST_ELONGATED * shortest:
         raise ValueError(f"box of {shown}: its longest side may be up to 4 times its shortest one")

@@ -12,6 +12,13 @@ import numpy as np
 from . import _arrays, _library, _scenario
 
 
+def _whole(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: {value!r} is not a whole number") from None
+
+
 class Simulation:
     """The particles of a scenario, in steps that you make.
 
@@ -77,7 +84,7 @@ class Simulation:
         return simulation
 
     def _start(self, file: Optional[str], text: Optional[str], threads: Optional[int]) -> None:
-        if threads is not None and not 1 <= operator.index(threads) <= 1024:
+        if threads is not None and not 1 <= _whole("threads", threads) <= 1024:
             raise ValueError(f"threads: {threads} is outside 1 to 1024")
         self._simulation = _library.Simulation(file, text, threads)
         for warning in self._simulation.warnings:
@@ -97,9 +104,9 @@ class Simulation:
         ToleranceError, DeviceError, RuntimeError
             As for :func:`evaluate`.
         """
-        count = operator.index(count)
-        if count < 0:
-            raise ValueError(f"count: {count} is negative")
+        count = _whole("count", count)
+        if not 0 <= count < 2**63:
+            raise ValueError(f"count: {count}; allowed: 0 to 2**63 - 1")
         self._simulation.step(count)
 
     def run(
@@ -128,7 +135,7 @@ class Simulation:
 
         Exceptions of ``callback`` end the run after a whole step. Other errors are those of :meth:`step`.
         """
-        every = operator.index(every)
+        every = _whole("every", every)
         if every < 1:
             raise ValueError(f"every: {every}; allowed: 1 or more")
         end = self.steps + self._simulation.steps_until(until)

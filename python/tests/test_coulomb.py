@@ -136,3 +136,5 @@ def test_boxes_that_are_too_long_are_refused(ions):
     coulomb(x, q, np.array([1.0, 1.0, 4.0]))
     with pytest.raises(ValueError, match="box of 1 x 1 x 4.01: its longest side may be up to 4 times its shortest one"):
         coulomb(x, q, np.array([1.0, 1.0, 4.01]))
+    with pytest.raises(ValueError, match="box of 1 x 1 x 0: its sides must be above 0"):
+        coulomb(x, q, np.array([1.0, 1.0, 0.0]))

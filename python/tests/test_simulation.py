@@ -242,7 +242,8 @@ def test_steps_and_callbacks():
         (lambda: sim.run(1.503), "not a whole number of steps of 0.01; use 1.5 or 1.51"),
         (lambda: sim.run("2 d"), 'until = "2 d" cannot be read as a time: .*nbody'),
         (lambda: sim.run(2, every=0), "every: 0; allowed: 1 or more"),
-        (lambda: sim.step(-1), "count: -1 is negative"),
+        (lambda: sim.step(-1), "count: -1; allowed: 0 to"),
+        (lambda: sim.step(2**70), f"count: {2**70}; allowed: 0 to"),
         (lambda: nbody_fmm.Simulation(EIGHT, threads=0), "threads: 0 is outside 1 to 1024"),
     ]:
         with pytest.raises(ValueError, match=says):

@@ -38,8 +38,12 @@ pub enum Error {
     },
     /// No order keeps the tolerance, and the direct sum in double precision was excluded or would take too long.
     #[error(
-        "tolerance {tolerance:e} is not reached on these particles by {method} in {precision}; use {}",
-        if *precision == "f32" { "precision f64" } else { "method direct" }
+        "tolerance {tolerance:e} is not reached on these particles by {method} in {precision}; {}",
+        match (*precision, *method) {
+            ("f32", _) => "use precision f64",
+            (_, "direct") => "no sum is more exact: pairs nearly cancel",
+            _ => "use method direct",
+        }
     )]
     Tolerance {
         /// What was asked for.

@@ -72,6 +72,8 @@ pub struct Norms {
     /// L2 with twice its standard error: squared errors that differ much from target to target, as next to a ring, say
     /// less of those that were not looked at.
     pub l2_bound: f64,
+    /// ‖δ‖/‖a‖, by which estimated errors are scaled: largest terms do not count.
+    pub of_vectors: f64,
     /// What is known of rms and of L2 for certain.
     pub certain: [Certain; 2],
 }
@@ -233,6 +235,7 @@ impl Sample {
             rms_bound: norm(relative.sum + relative.margin(), weight),
             l2: norm(wrong.sum, whole),
             l2_bound: norm(wrong.sum + wrong.margin(), whole),
+            of_vectors: norm(wrong.sum, right),
             certain: [(relative.certain / weight, self.certain[0]), (wrong.certain / whole, self.certain[1])]
                 .map(|(square, predicted)| Certain { square, predicted }),
         }
@@ -358,7 +361,7 @@ mod tests {
             let mut asked = vec![];
             let of = |precision| {
                 asked.push(precision);
-                Norms { rms, rms_bound: rms, l2: 0.0, l2_bound: 0.0, certain: Default::default() }
+                Norms { rms, rms_bound: rms, l2: 0.0, l2_bound: 0.0, of_vectors: 0.0, certain: Default::default() }
             };
             judged(&settings, epsilon, of);
             asked

@@ -92,7 +92,7 @@ impl<S: HasVector<R>, const R: usize> Prediction<'_, S, R> {
     }
 
     /// The estimated errors, scaled so that their L2 norm over all targets is the one that was
-    /// measured, with rounding added. Without expansions all are this part of the vector.
+    /// measured, `l2` over that of the vectors, with rounding added. Without expansions all are this part of the vector.
     pub fn calibrated(&self, l2: f64) -> Vec<f64> {
         let (scale, epsilon) = (self.scale(), self.epsilon);
         let sizes = self.sums.par_iter().map(|s| square(&s.vector(), scale).sqrt() / scale);

@@ -44,6 +44,27 @@ fn most_errors_are_within_a_factor_of_four_of_their_estimate() {
     }
 }
 
+/// Where fields nearly vanish, the tolerance is relative to their largest terms. Estimates are not: they have the norm of
+/// the errors.
+#[test]
+fn estimates_have_the_norm_of_errors_where_fields_vanish() {
+    let moved = uniform(1000, 9);
+    let place = |i: usize| [i % 10, i / 10 % 10, i / 100];
+    let salt: Points = (0..1000).map(|i| [0, 1, 2].map(|d| place(i)[d] as f64 + 2e-5 * (moved[i][d] - 0.5))).collect();
+    let signs: Vec<f64> = (0..1000).map(|i| if place(i).iter().sum::<usize>() % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    let boundary = Boundary::Periodic(PeriodicBox::cube(10.0));
+    let exact = Settings { method: Method::Direct, precision: Precision::F64, boundary, ..Settings::default() };
+    let truth = evaluate(&exact, &salt, &signs, None, &mut StageTimes::default()).unwrap().field;
+    for method in [Method::Fmm, Method::Mesh] {
+        let settings = Settings { method, boundary, tolerance: 1e-3, errors: true, ..Settings::default() };
+        let sum = evaluate(&settings, &salt, &signs, None, &mut StageTimes::default()).unwrap();
+        let off = sum.field.iter().zip(&truth).map(|(a, b)| (0..3).map(|d| (a[d] - b[d]).powi(2)).sum::<f64>());
+        let ratio = (off.sum::<f64>() / sum.error.iter().map(|e| e * e).sum::<f64>()).sqrt();
+        println!("{method:?}: {ratio:.2}");
+        assert!((0.5..2.0).contains(&ratio), "{method:?}: {ratio}");
+    }
+}
+
 /// Charges, whose terms cancel in fields and in potentials: all that is wrong at this order is the rounding of pairs,
 /// which nothing else would expect. Estimates may be too large, since the guard asks which targets err most, but not
 /// too small.

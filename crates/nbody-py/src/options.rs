@@ -4,7 +4,7 @@ use fmm::bindings::{Options, Request};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyInt};
 
 use crate::refusals::exception;
 
@@ -26,6 +26,13 @@ impl<'py> Keywords<'_, 'py> {
 
     /// A whole number that is not negative, or None.
     fn whole(&self, name: &str) -> PyResult<Option<usize>> {
+        // Python's whole numbers have any length.
+        if let Some(value) = self.0.get_item(name)?
+            && value.is_instance_of::<PyInt>()
+            && value.extract::<i64>().is_err()
+        {
+            return Err(PyValueError::new_err(format!("{name}: {value} has more than 64 bits")));
+        }
         let value: Option<i64> = self.get(name, "a whole number")?;
         let usable = |n| usize::try_from(n).map_err(|_| PyValueError::new_err(format!("{name}: {n} is negative")));
         value.map(usable).transpose()

@@ -52,6 +52,11 @@ pub fn error(e: &fmm_core::Error) -> String {
     }
 }
 
+/// `1 thread`, `2 threads`: so many of what a word names.
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// A size in bytes, as `8.00 GiB`.
 pub fn bytes(b: u64) -> String {
     const PREFIXES: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];

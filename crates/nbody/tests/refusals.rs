@@ -135,6 +135,13 @@ fn one_text_asks_for_one_kind_of_grid() {
     assert!(code(&output) == 65 && text.contains("grid.finest has no effect on the uniform grid of grid.n"), "{text}");
     fs::write(folder.path("case.toml"), grid.replace("n = 32\n", "")).unwrap();
     folder.done(&["case.toml", "--dry-run", "--set", "grid.n=32"]);
+    // Nothing that comes after a uniform grid is dropped.
+    fs::write(folder.path("case.toml"), grid.replace("finest = 64\n", "")).unwrap();
+    for sets in [&["grid.refinement=0.1"][..], &["grid.finest=64"], &["grid.n=32", "grid.finest=64"]] {
+        let output = folder
+            .case(&[&["--dry-run"][..], &sets.iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>()].concat());
+        assert!(code(&output) == 65 && told(&output).contains("has no effect on the uniform grid"), "{sets:?}");
+    }
 }
 
 #[test]

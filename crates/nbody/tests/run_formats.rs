@@ -64,7 +64,8 @@ fn charges_of_all_particles_are_read() {
     let path = folder.path().join("a.hdf5");
     gadget(&path, &[], 0);
     let start = || {
-        let text = "[[particles]]\nmodel = 'file'\npath = 'a.hdf5'\n[force]\nlaw = 'coulomb'\n[time]\ndt = 1\nend = 1\n";
+        let text =
+            "[[particles]]\nmodel = 'file'\npath = 'a.hdf5'\n[force]\nlaw = 'coulomb'\n[time]\ndt = 1\nend = 1\n";
         let scenario = Scenario::parse("a.toml", text.into(), Some(folder.path()), &[]).unwrap();
         Initial::of(&scenario, nbody::files::read_hdf5).map_err(|f| f.render(false))
     };

@@ -164,7 +164,7 @@ pub(super) fn solve_points(
             trial.error(&sums, Look::First)?;
         }
         let norms = trial.norms.filter(|_| !choice.is_exact());
-        sums.error = sums.prediction().calibrated(norms.map_or(0.0, |n| n.l2));
+        sums.error = sums.prediction().calibrated(norms.map_or(0.0, |n| n.of_vectors));
     } else {
         sums.error = vec![];
     }

@@ -161,7 +161,7 @@ impl PlanarTrial<'_> {
         if !choice.is_exact() && self.norms.is_none() {
             self.error(sums, Look::First)?;
         }
-        let l2 = self.norms.filter(|_| !choice.is_exact()).map_or(0.0, |n| n.l2);
+        let l2 = self.norms.filter(|_| !choice.is_exact()).map_or(0.0, |n| n.of_vectors);
         Ok(sums.prediction().calibrated(l2))
     }
 }

@@ -138,7 +138,7 @@ impl<'a> Ranks<'a> {
                 trial.error(&sums, Look::First)?;
             }
             let norms = trial.norms.filter(|_| !choice.is_exact());
-            sums.error = sums.prediction_on(comm).calibrated(norms.map_or(0.0, |n| n.l2));
+            sums.error = sums.prediction_on(comm).calibrated(norms.map_or(0.0, |n| n.of_vectors));
         } else {
             sums.error = vec![];
         }

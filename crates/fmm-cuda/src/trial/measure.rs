@@ -142,7 +142,7 @@ impl SpaceTrial<'_> {
         if self.norms.is_none() {
             self.measure(summed, Look::First)?;
         }
-        Ok(self.norms.map_or(0.0, |norms| norms.l2))
+        Ok(self.norms.map_or(0.0, |norms| norms.of_vectors))
     }
 
     /// What the guard finds of the present sum in open space, of one column of strengths, whose results are in `field` in the

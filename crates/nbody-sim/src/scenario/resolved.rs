@@ -22,7 +22,10 @@ pub(super) fn vector(v: [f64; 3]) -> String {
 
 /// `output.checkpoint_wall`.
 pub(super) fn write_checkpoint_wall(out: &mut String, wall: Duration) -> std::fmt::Result {
-    writeln!(out, "checkpoint_wall = {}", text(&humantime::format_duration(wall).to_string()))
+    // `m` is the meter.
+    let minutes = |part: &str| part.strip_suffix('m').map_or(part.to_string(), |n| format!("{n}min"));
+    let wall = humantime::format_duration(wall).to_string();
+    writeln!(out, "checkpoint_wall = {}", text(&wall.split(' ').map(minutes).collect::<Vec<_>>().join(" ")))
 }
 
 impl Scenario {

@@ -107,7 +107,7 @@ Examples:
   nbody eval --sources snap_000010.hdf --softening plummer:0.01 --check=5000 --json --output field.npy
 
 Exit codes: 0 done, 1 the check missed the tolerance, 2 wrong option, 65 wrong data, 66 no such file, 69 no such GPU, 70 sums that are
-not finite, 74 output cannot be written; docs/eval.md lists all columns";
+not finite, 71 no memory for threads, 74 output cannot be written; docs/eval.md lists all columns";
 
 impl From<Arguments> for Options {
     fn from(a: Arguments) -> Options {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{Options, Seconds};
 use crate::console;
 use crate::failure::Failure;
-use crate::messages::number;
+use crate::messages::{counted, number};
 
 /// What is known at the end.
 pub struct Facts<'a> {
@@ -103,7 +103,7 @@ impl Facts<'_> {
         let choice = &self.sum.choice;
         let part = |name: &str, value: Option<String>| value.map_or(String::new(), |v| format!(", {name} {v}"));
         format!(
-            "{} sources, {} targets: {} in {}{}{}, {} in a leaf, on {}, {} threads{}; read {:.3} s, evaluate {:.3} s, write {:.3} s",
+            "{} sources, {} targets: {} in {}{}{}, {} in a leaf, on {}, {}{}; read {:.3} s, evaluate {:.3} s, write {:.3} s",
             self.points.sources.len(),
             self.points.at().len(),
             choice.method.name(),
@@ -112,7 +112,7 @@ impl Facts<'_> {
             part("theta", choice.theta.map(|t| format!("{t:.3}"))),
             choice.leaf_size,
             self.sum.device,
-            self.threads,
+            counted(self.threads, "thread"),
             self.totals.map_or(String::new(), |t| format!("; |Σ q e| {:.1e} of Σ|q e| {:.1e}", t.force, t.magnitude)),
             self.seconds.read,
             self.sum.seconds.sum,

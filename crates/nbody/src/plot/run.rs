@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::figure::{Axis, Content, Figure, Line};
 use crate::files::columns::{Columns, read_columns};
 use crate::files::{FileError, regular};
+use crate::messages::counted;
 use crate::times::TimeUnit;
 use crate::units::{Dimension, System};
 
@@ -261,7 +262,7 @@ impl Run {
             parts.push(cpu);
         }
         if let Some(threads) = host["threads"].as_u64() {
-            parts.push(format!("{threads} {}", if threads == 1 { "thread" } else { "threads" }));
+            parts.push(counted(threads as usize, "thread"));
         }
         parts.extend(text("simd"));
         if let Some(version) = self.run["version"].as_str() {

@@ -9,7 +9,7 @@ use super::Options;
 use crate::console::notes;
 use crate::failure::Failure;
 use crate::files::snapshot::{Field, Float};
-use crate::messages::bytes;
+use crate::messages::{bytes, counted};
 use crate::scenario::Scenario;
 
 /// Prints the resolved scenario, and below it what the run would need.
@@ -49,11 +49,12 @@ pub fn run(scenario: Scenario, options: &Options, threads: usize) -> Result<(), 
     }
     let memory = memory.map_or("unknown on this system".into(), bytes);
     crate::console::print(&format!(
-        "{resolved}\n# Nothing was run. {n} particles, {} steps on {threads} threads would need about\n\
+        "{resolved}\n# Nothing was run. {n} particles, {} steps on {} would need about\n\
          #   memory      {memory}, from one sum of the forces and the copies that outputs take\n\
          #   a snapshot  {} ({snapshots} of them: {}), a checkpoint {} (2 of them)\n\
          #   time        {}, at {seconds:.2e} s a sum of the forces as just measured, without outputs\n",
         scenario.steps,
+        counted(threads, "thread"),
         bytes(snapshot),
         bytes(snapshot.saturating_mul(snapshots)),
         bytes(checkpoint),

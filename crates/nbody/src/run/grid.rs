@@ -22,7 +22,7 @@ use crate::failure::{self, Failure};
 use crate::files::{Kind, csv, npy};
 use crate::grid_errors::Errors;
 use crate::info::program;
-use crate::messages::{self, bytes, short};
+use crate::messages::{self, bytes, counted, short};
 use crate::scenario::grid::{GridScenario, Origin, Resolution};
 use crate::signals::Stop;
 use flow::FlowScenario;
@@ -104,7 +104,8 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
     events.send("start", json!({ "threads": threads, "grid": facts }))?;
     if !options.quiet && !options.json {
         let (cells, blocks) = (grid.cells(), grid.blocks().len());
-        console::tell(format_args!("{}: {cells} cells in {blocks} blocks on {threads} threads", scenario.title));
+        let on = counted(threads, "thread");
+        console::tell(format_args!("{}: {cells} cells in {blocks} blocks on {on}", scenario.title));
     }
     let nonsense = sense::of_rings(scenario, &sense::held(scenario, &grid));
     nonsense.iter().for_each(|text| console::tell(format_args!("nbody: warning: {text}")));
@@ -268,10 +269,11 @@ fn plan(
         return console::print(&format!("{facts}\n"));
     }
     console::print(&format!(
-        "{}\n# Nothing was run. {} cells in {} blocks, {sources} with vorticity, on {threads} threads would need about {}\n",
+        "{}\n# Nothing was run. {} cells in {} blocks, {sources} with vorticity, on {} would need about {}\n",
         scenario.resolved(),
         grid.cells(),
         grid.blocks().len(),
+        counted(threads, "thread"),
         bytes(memory),
     ))
 }

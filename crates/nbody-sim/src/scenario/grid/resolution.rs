@@ -70,11 +70,11 @@ pub(super) fn read(mut s: Section<'_>, flows: bool) -> Cells {
         let message = "grid.compression is above grid.refinement".to_string();
         s.mistake("compression", message, "what is joined would be split again", None);
     }
-    // An option may put a uniform grid in the place of the file's keys; one text cannot mean both.
+    // An option may put a uniform grid in the place of keys that come before it, and not of those after it.
     let source = |item: Option<&Item>| item.map(|i| i.span.source);
     let of_n = source(s.item("n"));
     for key in ["coarsest", "finest", "refinement", "compression"] {
-        if of_n.is_some() && source(s.item(key)) == of_n {
+        if of_n.is_some() && source(s.item(key)) >= of_n {
             let message = format!("grid.{key} has no effect on the uniform grid of grid.n");
             s.mistake(key, message, "grid.n is given", Some(format!("leave out either n or {key}")));
         }
