@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
@@ -66,10 +67,20 @@ class Coulomb:
         ------
         ValueError
             For a box that is longer than 4 times its shortest side, and what :func:`nbody_fmm.evaluate` refuses.
+
+        Warns
+        -----
+        RuntimeWarning
+            If atoms that are not excluded lie at one place: their energy is left out.
         """
         if not q.any():
             return 0.0, np.zeros_like(x)
         result = self._solver(x, q, None if box is None else tuple(float(side) for side in box))(x, q)
+        # Of shells that lie on their cores the pair is excluded.
+        if result.coincident_pairs > 0 and self._exclusions is None:
+            warnings.warn(
+                f"{result.coincident_pairs} pairs of atoms lie at one place and do not interact", RuntimeWarning, stacklevel=2
+            )
         energy = 0.5 * self._constant * float(q @ result.potential)
         return energy, self._constant * q[:, None] * result.field
 

@@ -120,7 +120,7 @@ def without_charges(atoms):
         (slab, r"pbc is \[True, True, False\]: space must be periodic along all three axes or open along all"),
         (sheared, "is not rectangular along x, y, z: a diagonal cell is needed"),
         (long, "box of 5.64 x 5.64 x 22.62: its longest side may be up to 4 times its shortest one"),
-        (flat, "box of 5.64 x 5.64 x 0: its longest side"),
+        (flat, "box of 5.64 x 5.64 x 0: its sides must be above 0"),
         (without_charges, "the atoms have no charges: set them by atoms.set_initial_charges"),
     ],
 )

@@ -138,3 +138,14 @@ def test_boxes_that_are_too_long_are_refused(ions):
         coulomb(x, q, np.array([1.0, 1.0, 4.01]))
     with pytest.raises(ValueError, match="box of 1 x 1 x 0: its sides must be above 0"):
         coulomb(x, q, np.array([1.0, 1.0, 0.0]))
+
+
+def test_atoms_at_one_place_are_reported(ions):
+    x, q, box = ions
+    coulomb = Coulomb(1.0, 1e-4)
+    coulomb(x, q, box)
+    x[7] = x[8]
+    with pytest.warns(RuntimeWarning, match="1 pairs of atoms lie at one place"):
+        coulomb(x, q, box)
+    # Of excluded pairs nothing is left out.
+    Coulomb(1.0, 1e-4, exclusions=[[7, 8]])(x, q, box)
