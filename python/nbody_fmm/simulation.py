@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import warnings
@@ -67,7 +68,7 @@ class Simulation:
         if isinstance(scenario, Mapping):
             self._start(None, _scenario.toml(scenario), threads)
             return
-        file = os.fspath(scenario)
+        file = os.fspath(scenario) if isinstance(scenario, (str, os.PathLike)) else None
         if not isinstance(file, str):
             raise TypeError(f"scenario: {type(scenario).__name__}; expected the name of a TOML file or a dict")
         if isinstance(scenario, str) and "\n" in file:
@@ -138,6 +139,8 @@ class Simulation:
         every = _whole("every", every)
         if every < 1:
             raise ValueError(f"every: {every}; allowed: 1 or more")
+        if isinstance(until, float) and math.isnan(until):
+            raise ValueError(f"until = {until} is not a time")
         end = self.steps + self._simulation.steps_until(until)
         while self.steps < end:
             left = end - self.steps

@@ -238,7 +238,7 @@ def test_steps_and_callbacks():
     assert solar.steps == 8
     for wrong, says in [
         (lambda: sim.run(1.0), "until = 1 is before the present time; allowed: 1.5 or later"),
-        (lambda: sim.run(float("nan")), "before the present time"),
+        (lambda: sim.run(float("nan")), "until = nan is not a time"),
         (lambda: sim.run(1.503), "not a whole number of steps of 0.01; use 1.5 or 1.51"),
         (lambda: sim.run("2 d"), 'until = "2 d" cannot be read as a time: .*nbody'),
         (lambda: sim.run(2, every=0), "every: 0; allowed: 1 or more"),
@@ -248,8 +248,14 @@ def test_steps_and_callbacks():
     ]:
         with pytest.raises(ValueError, match=says):
             wrong()
-    for wrong in [lambda: sim.step(1.5), lambda: sim.run([]), lambda: sim.run(2, every="2")]:
-        with pytest.raises(TypeError):
+    for wrong, says in [
+        (lambda: sim.step(1.5), "count: 1.5 is not a whole number"),
+        (lambda: sim.run([]), "until"),
+        (lambda: sim.run(2, every="2"), "every: '2' is not a whole number"),
+        (lambda: nbody_fmm.Simulation(5), "scenario: int; expected the name of a TOML file or a dict"),
+        (lambda: nbody_fmm.Simulation(None), "scenario: NoneType; expected"),
+    ]:
+        with pytest.raises(TypeError, match=says):
             wrong()
     assert sim.steps == 150
 
