@@ -9,7 +9,7 @@ use std::process::Command;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::Value;
 
-use crate::common::{Folder, code, told};
+use crate::common::{Folder, code, outputs};
 
 const N: usize = 10_000;
 
@@ -245,6 +245,6 @@ fn distances_whose_squares_are_no_numbers() {
     for (gap, says) in [("1e-300", "a distance of 1e-300"), ("5e-324", "a distance of 5e-324")] {
         let folder = Folder::with(&[("p.csv", &format!("x,y,z,q\n0,0,0,1\n{gap},0,0,1\n1,0,0,1\n"))]);
         let output = folder.eval("--sources p.csv --tolerance 1e-6");
-        assert!(code(&output) == 65 && told(&output).contains(says), "{}", told(&output));
+        assert!(code(&output) == 65 && outputs(&output).contains(says), "{}", outputs(&output));
     }
 }

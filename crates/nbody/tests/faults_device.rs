@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::common::faults::{full, missing};
-use crate::common::{Folder, code, told};
+use crate::common::{Folder, code, outputs};
 use nbody::files::checkpoint;
 
 const SMALL: &str = r#"
@@ -65,16 +65,16 @@ fn without_a_driver_the_cores_do_it_and_a_gpu_that_is_asked_for_is_missed() {
         let (one, two) = (format!("{name}-auto"), format!("{name}-cuda"));
         let auto =
             run(&folder, place, settings, &["case.toml", "--out", &one, "--steps", "1", "--set", "particles.0.n=4000"]);
-        assert!(code(&auto) == 0 && told(&auto).contains("running on the CPU ("), "{name}: {}", told(&auto));
+        assert!(code(&auto) == 0 && outputs(&auto).contains("running on the CPU ("), "{name}: {}", outputs(&auto));
         let cuda = run(&folder, place, settings, &["case.toml", "--out", &two, "--device", "cuda", "--steps", "1"]);
-        let text = told(&cuda);
+        let text = outputs(&cuda);
         assert!(code(&cuda) == 69 && text.contains(words) && text.contains("device auto or cpu"), "{name}: {text}");
         for output in [auto, cuda] {
-            assert!(!told(&output).contains("panicked"), "{name}: {}", told(&output));
+            assert!(!outputs(&output).contains("panicked"), "{name}: {}", outputs(&output));
         }
     }
     let second = run(&folder, &whole, &[], &["case.toml", "--out", "second", "--device", "cuda:1"]);
-    assert!(code(&second) == 69 && told(&second).contains("no GPU 1: the driver shows 1"), "{}", told(&second));
+    assert!(code(&second) == 69 && outputs(&second).contains("no GPU 1: the driver shows 1"), "{}", outputs(&second));
 }
 
 /// Whether the program has kernels. If not, the output says so.
@@ -98,7 +98,7 @@ fn old_gpus_and_drivers_are_told() {
         (("CUDA_VERSION", "11040"), "or newer: update the driver"),
     ] {
         let output = run(&folder, &whole, &[settings], &["case.toml", "--out", "a", "--device", "cuda", "--force"]);
-        let text = told(&output);
+        let text = outputs(&output);
         assert!(code(&output) == 69 && text.contains(words), "{settings:?}: {} {text}", code(&output));
         assert!(!text.contains("panicked") && !folder.path("a/snap_000000.hdf").exists(), "{text}");
         let output = run(
@@ -107,7 +107,7 @@ fn old_gpus_and_drivers_are_told() {
             &[settings],
             &["case.toml", "--out", "b", "--force", "--steps", "1", "--set", "particles.0.n=4000"],
         );
-        assert!(code(&output) == 0 && told(&output).contains("running on the CPU ("), "{}", told(&output));
+        assert!(code(&output) == 0 && outputs(&output).contains("running on the CPU ("), "{}", outputs(&output));
     }
 }
 
@@ -121,12 +121,12 @@ fn modules_are_loaded_when_they_are_used_and_a_failure_names_them() {
     let counts = folder.path("counts");
     let arguments = ["case.toml", "--out", "a", "--device", "cuda", "--steps", "1"];
     let output = run(&folder, &whole, &[("CUDA_COUNT", counts.to_str().unwrap())], &arguments);
-    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
     let text = fs::read_to_string(&counts).unwrap();
     let loaded: usize = text.split_whitespace().nth(2).unwrap().parse().unwrap();
     assert!((1..=8).contains(&loaded), "{loaded} of {} modules", fmm_cuda::MODULES.len());
     let output = run(&folder, &whole, &[("CUDA_MODULE", "209")], &[&arguments[..], &["--force"]].concat());
-    let text = told(&output);
+    let text = outputs(&output);
     assert!(code(&output) == 70 && text.contains("cannot load the GPU kernels of "), "{} {text}", code(&output));
     assert!(!text.contains("panicked"), "{text}");
 }
@@ -145,7 +145,7 @@ fn memory_of_a_gpu_that_is_short_is_told_at_the_start() {
         &[("CUDA_MEMORY", "300000")],
         &[&arguments[..], &["--set", "particles.0.n=4000"]].concat(),
     );
-    let text = told(&output);
+    let text = outputs(&output);
     assert!(code(&output) == 71 && text.contains("4000 particles need") && text.contains("free on Fake GPU"), "{text}");
     let counts = folder.path("counts");
     let counted = [("CUDA_COUNT", counts.to_str().unwrap())];
@@ -156,7 +156,7 @@ fn memory_of_a_gpu_that_is_short_is_told_at_the_start() {
     for at in 1..=allocations {
         let output =
             run(&folder, &whole, &[("CUDA_ALLOC_AT", &at.to_string())], &[&arguments[..], &["--steps", "2"]].concat());
-        let text = told(&output);
+        let text = outputs(&output);
         // 1: a driver that computes nothing may be found out before.
         assert!(matches!(code(&output), 71 | 1 | 0), "allocation {at} of {allocations}: {} {text}", code(&output));
         assert!(!text.contains("panicked"), "{text}");
@@ -175,7 +175,7 @@ fn a_gpu_that_breaks_in_the_middle_leaves_the_checkpoint() {
     let whole = whole_driver("broken");
     let counts = folder.path("counts");
     let started = run(&folder, &whole, &[], &["case.toml", "--out", "half", "-q", "--device", "cuda", "--steps", "2"]);
-    assert_eq!(code(&started), 0, "{}", told(&started));
+    assert_eq!(code(&started), 0, "{}", outputs(&started));
     let resume = ["--resume", "a", "-q"];
     let fresh = || {
         let _ = fs::remove_dir_all(folder.path("a"));
@@ -189,7 +189,7 @@ fn a_gpu_that_breaks_in_the_middle_leaves_the_checkpoint() {
     for at in (1..=waits).step_by(if full() { 1 } else { waits.div_ceil(8) }) {
         fresh();
         let output = run(&folder, &whole, &[("CUDA_SYNC_AT", &at.to_string())], &resume);
-        let (text, why) = (told(&output), format!("wait {at} of {waits}"));
+        let (text, why) = (outputs(&output), format!("wait {at} of {waits}"));
         assert!(!text.contains("panicked"), "{why}: {text}");
         assert!(code(&output) == 70, "{why}: {} {text}", code(&output));
         // Before the first sum nothing of the run has changed.
@@ -200,7 +200,7 @@ fn a_gpu_that_breaks_in_the_middle_leaves_the_checkpoint() {
         let found = checkpoint::latest(&folder.path("a")).unwrap().unwrap();
         assert!(found.damaged.is_none() && found.checkpoint.step >= 2, "{why}");
         let again = run(&folder, &whole, &[], &resume);
-        assert_eq!(code(&again), 0, "{why}: {}", told(&again));
+        assert_eq!(code(&again), 0, "{why}: {}", outputs(&again));
     }
 }
 
@@ -213,7 +213,7 @@ fn a_gpu_that_sums_wrongly_is_found_out() {
     let folder = Folder::new(&format!("{SMALL}[verify]\nevery = 0.01\naction = 'stop'\n"));
     let whole = whole_driver("wrong");
     let output = run(&folder, &whole, &[], &["case.toml", "--out", "a", "--device", "cuda"]);
-    let text = told(&output);
+    let text = outputs(&output);
     assert!(code(&output) == 1 && text.contains("force error"), "{} {text}", code(&output));
     assert!(!folder.path("a/snap_000000.hdf").exists(), "a wrong state is not written");
 }

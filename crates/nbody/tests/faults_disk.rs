@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::common::faults::{
     Call, Failure, WATCHED, calls, copy, differing, full, missing, on_faulty_disk, temporaries,
 };
-use crate::common::{Folder, code, told};
+use crate::common::{Folder, code, outputs};
 use nbody::files::{checkpoint, series::Series, snapshot};
 
 const TINY: &str = r#"
@@ -64,7 +64,7 @@ impl Half {
         assert!(found.damaged.is_none() && found.checkpoint.step >= 2, "{why}: {:?}", found.damaged);
         whole_files(&watched, why);
         let output = self.resume("2").output().unwrap();
-        assert_eq!(code(&output), 0, "{why}: {}", told(&output));
+        assert_eq!(code(&output), 0, "{why}: {}", outputs(&output));
         assert_eq!(differing(&self.folder.path("whole"), &watched), [""; 0], "{why}");
     }
 }
@@ -113,7 +113,7 @@ fn whatever_fails_on_the_disk_is_told_and_harms_nothing() {
             half.reset();
             let why = format!("error {action} at call {at} of {count} of {only}");
             let output = on_faulty_disk(half.resume("1"), Failure { at, action, only });
-            let text = told(&output);
+            let text = outputs(&output);
             assert!(!text.contains("panicked"), "{why}: {text}");
             // Checkpoints that cannot be opened for reading are passed over with a warning.
             assert!(code(&output) == 74 || only == "O" && matches!(code(&output), 0 | 65 | 66), "{why}: {text}");
@@ -135,8 +135,8 @@ fn a_disk_that_stays_full_is_told_and_harms_nothing() {
         half.reset();
         let why = format!("a full disk from write {at} of {count} on");
         let output = on_faulty_disk(half.resume("1"), Failure { at, action: "from 28", only: "WO" });
-        assert_eq!(code(&output), 74, "{why}: {}", told(&output));
-        assert!(told(&output).contains("No space left"), "{why}: {}", told(&output));
+        assert_eq!(code(&output), 74, "{why}: {}", outputs(&output));
+        assert!(outputs(&output).contains("No space left"), "{why}: {}", outputs(&output));
         half.goes_on(&why);
     }
 }
@@ -152,7 +152,7 @@ fn a_disk_that_writes_something_else_is_found_out() {
         half.reset();
         let why = format!("a wrong bit in write {at} of {}", writes.len());
         let output = on_faulty_disk(half.resume("1"), Failure { at, action: "wrong", only: "W" });
-        let text = told(&output);
+        let text = outputs(&output);
         assert!(code(&output) == 74 && text.contains("differs from what was written"), "{why}: {text}");
         assert_eq!(temporaries(&half.folder.path(WATCHED)), [""; 0], "{why}");
         half.goes_on(&why);
@@ -167,7 +167,7 @@ fn an_error_while_closing_loses_nothing() {
     for at in chosen(count, 4) {
         half.reset();
         let output = on_faulty_disk(half.resume("1"), Failure { at, action: BROKEN, only: "C" });
-        assert!(matches!(code(&output), 0 | 65 | 74), "close {at}: {}", told(&output));
+        assert!(matches!(code(&output), 0 | 65 | 74), "close {at}: {}", outputs(&output));
         half.goes_on(&format!("an error at close {at} of {count}"));
     }
 }
@@ -181,7 +181,7 @@ fn a_kill_at_any_call_of_the_save_path_loses_no_checkpoint() {
         for at in chosen(count, 10) {
             half.reset();
             let output = on_faulty_disk(half.resume("1"), Failure { at, action, only: "" });
-            assert_eq!(code(&output), -1, "{action} at {at}: {}", told(&output));
+            assert_eq!(code(&output), -1, "{action} at {at}: {}", outputs(&output));
             half.goes_on(&format!("{action} at call {at} of {count}"));
         }
     }
@@ -203,18 +203,18 @@ fn a_kill_of_a_run_that_begins_leaves_a_run_or_none() {
             }
             let why = format!("kill at call {at} of {count}, over an earlier run: {again}");
             let output = on_faulty_disk(start(), Failure { at, action: "kill", only: "" });
-            assert_eq!(code(&output), -1, "{why}: {}", told(&output));
+            assert_eq!(code(&output), -1, "{why}: {}", outputs(&output));
             if watched.is_dir() {
                 whole_files(&watched, &why);
                 let resumed = folder.run(&["--resume", WATCHED, "-q"]);
-                assert!(matches!(code(&resumed), 0 | 66), "{why}: {}", told(&resumed));
+                assert!(matches!(code(&resumed), 0 | 66), "{why}: {}", outputs(&resumed));
                 if code(&resumed) == 0 {
                     assert_eq!(differing(&folder.path("whole"), &watched), [""; 0], "{why}");
                     continue;
                 }
             }
             let fresh = start().output().unwrap();
-            assert_eq!(code(&fresh), 0, "{why}: {}", told(&fresh));
+            assert_eq!(code(&fresh), 0, "{why}: {}", outputs(&fresh));
             assert_eq!(differing(&folder.path("whole"), &watched), [""; 0], "{why}");
             assert_eq!(temporaries(&watched), [""; 0], "{why}");
         }
@@ -229,9 +229,9 @@ fn a_signal_at_any_call_of_the_save_path_ends_with_a_checkpoint() {
         half.reset();
         let output = on_faulty_disk(half.resume("1"), Failure { at, action: "signal 15", only: "" });
         // 0 where the signal came after the last step.
-        assert!(matches!(code(&output), 0 | 75), "signal at {at}: {}", told(&output));
+        assert!(matches!(code(&output), 0 | 75), "signal at {at}: {}", outputs(&output));
         if code(&output) == 75 {
-            assert!(told(&output).contains(&format!("nbody run --resume {WATCHED}")), "{}", told(&output));
+            assert!(outputs(&output).contains(&format!("nbody run --resume {WATCHED}")), "{}", outputs(&output));
         }
         half.goes_on(&format!("signal at call {at} of {count}"));
     }
@@ -357,14 +357,14 @@ fn a_disk_that_fills_up_before_any_later_checkpoint_does_not_lose_the_run() {
         let _ = fs::remove_dir_all(&watched);
         let why = format!("a full disk from call {at} of {} after the first checkpoint on", count - before);
         let output = on_faulty_disk(start(), Failure { at: before + at, action: "from 28", only: "WO" });
-        assert_eq!(code(&output), 74, "{why}: {}", told(&output));
+        assert_eq!(code(&output), 74, "{why}: {}", outputs(&output));
         assert_eq!(temporaries(&watched), [""; 0], "{why}");
         // With the index as it is, without the last snapshot where the disk was full for that.
         whole_files(&watched, &why);
         folder.done(&["--resume", WATCHED, "-q"]);
         assert_eq!(differing(&folder.path("whole"), &watched), [""; 0], "{why}");
         let check = folder.command(&["check", WATCHED]).output().unwrap();
-        assert_eq!(code(&check), 0, "{why}: {}", told(&check));
+        assert_eq!(code(&check), 0, "{why}: {}", outputs(&check));
     }
 }
 
@@ -385,9 +385,9 @@ fn a_disk_that_others_fill_has_room_for_the_next_checkpoint() {
     command.current_dir(folder.path("")).args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_nbody")]);
     let output = command.output().unwrap();
     // The part that the checkpoint does not need is enough for run.json and timings.json.
-    assert_eq!(code(&output), 75, "{}", told(&output));
+    assert_eq!(code(&output), 75, "{}", outputs(&output));
     let latest = checkpoint::latest(&folder.path("out")).unwrap().unwrap();
-    assert!(latest.checkpoint.step > 0, "{}", told(&output));
+    assert!(latest.checkpoint.step > 0, "{}", outputs(&output));
     folder.done(&["--resume", "out", "-q", "--steps", "1"]);
 }
 
@@ -424,14 +424,14 @@ fn a_disk_of_any_size_gives_a_right_file_or_none() {
         command.current_dir(folder.path("")).args(["-rm", "sh", "-c", &script, env!("CARGO_BIN_EXE_nbody")]);
         let output = command.output().unwrap();
         let why = format!("a disk of {kilobytes} kB");
-        assert!(matches!(code(&output), 0 | 74), "{why}: {} {}", code(&output), told(&output));
+        assert!(matches!(code(&output), 0 | 74), "{why}: {} {}", code(&output), outputs(&output));
         if code(&output) == 0 {
             passed += 1;
             assert_eq!(differing(&whole, &out), [""; 0], "{why}");
             continue;
         }
         failed += 1;
-        assert!(told(&output).contains("No space left"), "{why}: {}", told(&output));
+        assert!(outputs(&output).contains("No space left"), "{why}: {}", outputs(&output));
         whole_files(&out, &why);
         assert_eq!(temporaries(&out), [""; 0], "{why}");
         for (name, bytes) in crate::common::faults::data(&out) {

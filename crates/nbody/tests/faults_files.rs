@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::faults::{data, full, missing};
-use crate::common::{Folder, code, random, told};
+use crate::common::{Folder, code, outputs, random};
 use nbody::files::snapshot::{self, Field, Float, Layout, Snapshot};
 use nbody::files::{FileError, checkpoint, series::Series};
 
@@ -87,7 +87,7 @@ fn no_bit_flip_goes_unnoticed() {
                 // The index of the snapshots is compared with them.
                 Ok(text) if text != right && name.ends_with("series") => {
                     let output = folder.command(&["check", "a"]).output().unwrap();
-                    assert_eq!(code(&output), 65, "flip {k} of {name}, bit {bit}: {}", told(&output));
+                    assert_eq!(code(&output), 65, "flip {k} of {name}, bit {bit}: {}", outputs(&output));
                     found += 1;
                 }
                 Ok(text) => assert!(text == right, "flip {k} of {name}, bit {bit} makes another file"),
@@ -123,9 +123,9 @@ fn damage_to_the_newest_checkpoint_costs_a_generation() {
         crate::common::faults::copy(&folder.path("a"), &run);
         fs::write(run.join(name), damaged).unwrap();
         let output = folder.command(&["check", what]).output().unwrap();
-        assert!(code(&output) == 65 && told(&output).contains("from checkpoint"), "{what}: {}", told(&output));
+        assert!(code(&output) == 65 && outputs(&output).contains("from checkpoint"), "{what}: {}", outputs(&output));
         let output = folder.run(&["--resume", what, "--until", "0.08"]);
-        let text = told(&output);
+        let text = outputs(&output);
         assert!(code(&output) == 0 && text.contains(name) && text.contains("going on from"), "{what}: {text}");
         assert_eq!(crate::common::faults::differing(&folder.path("whole"), &run), [""; 0], "{what}");
     }
@@ -156,7 +156,7 @@ fn a_check_finds_what_is_missing_or_does_not_belong() {
         crate::common::faults::copy(&folder.path("a"), &run);
         change(&run);
         let output = folder.command(&["check", what]).output().unwrap();
-        assert!(matches!(code(&output), 65 | 66), "{what}: {}", told(&output));
+        assert!(matches!(code(&output), 65 | 66), "{what}: {}", outputs(&output));
     }
 }
 
@@ -185,9 +185,9 @@ fn poison_is_told_with_its_field_first_place_and_number() {
             let output = folder.case(&["--out", "a"]);
             // The header is line 1.
             assert!(
-                code(&output) == 65 && told(&output).contains(&format!("line 72, column {name}")),
+                code(&output) == 65 && outputs(&output).contains(&format!("line 72, column {name}")),
                 "{}",
-                told(&output)
+                outputs(&output)
             );
         }
     }
@@ -202,7 +202,7 @@ fn poison_is_told_with_its_field_first_place_and_number() {
         bytes[at..at + 8].copy_from_slice(&f64::NAN.to_le_bytes());
         fs::write(&path, bytes).unwrap();
         let output = folder.case(&["--out", "a", "--set", "particles.0.path=p.hdf5"]);
-        let text = told(&output);
+        let text = outputs(&output);
         assert!(code(&output) == 65 && text.contains(&format!("/PartType1/{what} of row 70 is NaN (1 such")), "{text}");
     }
     assert!(!folder.path("a").exists());
@@ -227,9 +227,9 @@ fn files_of_other_versions_and_kinds_are_refused() {
         for command in ["check", "info"] {
             let output = folder.command(&[command, name]).output().unwrap();
             assert!(
-                code(&output) == 65 && told(&output).contains("not an HDF5 file, damaged, or of a version"),
+                code(&output) == 65 && outputs(&output).contains("not an HDF5 file, damaged, or of a version"),
                 "{}",
-                told(&output)
+                outputs(&output)
             );
         }
     }
@@ -301,7 +301,7 @@ fn a_file_that_the_library_does_not_survive_is_refused_by_the_process_that_does(
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     for file in ["hdf5", "checkpoint"].iter().flat_map(|n| fs::read_dir(corpus.join(n)).unwrap()) {
         let output = folder.command(&["--probe-hdf5"]).arg(file.unwrap().path()).output().unwrap();
-        assert!(code(&output) == 0 && told(&output).is_empty(), "{}", told(&output));
+        assert!(code(&output) == 0 && outputs(&output).is_empty(), "{}", outputs(&output));
     }
 }
 
@@ -330,10 +330,10 @@ fn devices_and_pipes_in_a_run_directory_are_refused() {
             let missing = target.ends_with("outside");
             if !missing {
                 assert!(
-                    told(&output).contains("not a regular file") && [65, 74].contains(&code(&output)),
+                    outputs(&output).contains("not a regular file") && [65, 74].contains(&code(&output)),
                     "{name} -> {target:?}: {} {}",
                     code(&output),
-                    told(&output)
+                    outputs(&output)
                 );
             }
             assert!(!folder.path("outside").exists(), "{name}: a file was made behind the link");
@@ -352,7 +352,7 @@ fn a_run_that_cannot_begin_leaves_the_earlier_one() {
     folder.done(&["case.toml", "--out", "a", "-q"]);
     let before = data(&folder.path("a"));
     let output = folder.run(&["far.toml", "--out", "a", "-q", "--force"]);
-    assert_eq!(code(&output), 65, "{}", told(&output));
+    assert_eq!(code(&output), 65, "{}", outputs(&output));
     assert!(data(&folder.path("a")) == before, "files of the earlier run");
     folder.done(&["case.toml", "--out", "a", "-q", "--force"]);
 }
@@ -367,7 +367,7 @@ fn figures_behind_a_link_are_left_alone() {
     std::os::unix::fs::symlink(folder.path("elsewhere"), folder.path("a/plots")).unwrap();
     folder.done(&["case.toml", "--out", "a", "-q", "--force"]);
     let output = folder.command(&["plot", "a"]).output().unwrap();
-    assert!(code(&output) == 74 && told(&output).contains("--out"), "{}", told(&output));
+    assert!(code(&output) == 74 && outputs(&output).contains("--out"), "{}", outputs(&output));
     assert_eq!(fs::read_to_string(folder.path("elsewhere/energy_error.svg")).unwrap(), "mine");
     assert_eq!(fs::read_dir(folder.path("elsewhere")).unwrap().count(), 1);
 }

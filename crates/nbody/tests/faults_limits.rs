@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::faults::missing;
-use crate::common::{Folder, code, stderr, told};
+use crate::common::{Folder, code, outputs, stderr};
 use nbody::files::checkpoint;
 
 const SMALL: &str = r#"
@@ -34,8 +34,8 @@ fn the_limit_of_file_sizes_is_an_error_in_every_file() {
         let run = ["run", "case.toml", "--out", "a", "-q"];
         let output = folder.limited(&format!("ulimit -f {blocks}"), &run).output().unwrap();
         let expected = if words.is_empty() { 0 } else { 74 };
-        assert_eq!(code(&output), expected, "{blocks} blocks: {}", told(&output));
-        assert!(told(&output).contains(words), "{blocks} blocks: {}", told(&output));
+        assert_eq!(code(&output), expected, "{blocks} blocks: {}", outputs(&output));
+        assert!(outputs(&output).contains(words), "{blocks} blocks: {}", outputs(&output));
         assert_eq!(crate::common::faults::temporaries(&folder.path("a")), [""; 0], "{blocks} blocks");
     }
     // A table that grows line by line comes to the limit in the middle of a run, which goes on from its checkpoint.
@@ -44,9 +44,9 @@ fn the_limit_of_file_sizes_is_an_error_in_every_file() {
     folder.done(&[&["case.toml", "--out", "b", "-q", "--steps", "20"][..], &long[2..]].concat());
     let output = folder.limited("ulimit -f 40", &["run", "--resume", "b", "-q", "--until", "1"]).output().unwrap();
     assert!(
-        code(&output) == 74 && told(&output).contains("To go on from there:\nnbody run --resume b"),
+        code(&output) == 74 && outputs(&output).contains("To go on from there:\nnbody run --resume b"),
         "{}",
-        told(&output)
+        outputs(&output)
     );
     folder.done(&["--resume", "b", "-q", "--until", "1"]);
     assert_eq!(crate::common::faults::differing(&folder.path("w"), &folder.path("b")), [""; 0]);
@@ -82,7 +82,7 @@ fn outputs_that_nobody_takes() {
         assert!(code(&output) == 74 && text.contains("standard output"), "{words}: {} {text}", code(&output));
         // A reader that closes early is no error, and there is no message.
         let output = shell(&format!("\"$0\" {words} | true; exit ${{PIPESTATUS:-0}}"));
-        assert!(!stderr(&output).contains("panicked") && !stderr(&output).contains("cannot"), "{}", told(&output));
+        assert!(!stderr(&output).contains("panicked") && !stderr(&output).contains("cannot"), "{}", outputs(&output));
     }
     // What nobody hears of is done all the same.
     for (i, target) in ["/dev/full", "&-"].into_iter().enumerate() {
@@ -120,7 +120,7 @@ fn a_run_directory_that_goes_away_is_told() {
     assert_eq!(code(&folder.case(&["--out", "/proc/nbody"])), 74);
     let elsewhere = folder.case(&["--resume", "a", "--out", "b"]);
     assert_eq!(code(&elsewhere), 2);
-    assert!(told(&elsewhere).contains("--out b: a run goes on in its own directory, a"), "{}", told(&elsewhere));
+    assert!(outputs(&elsewhere).contains("--out b: a run goes on in its own directory, a"), "{}", outputs(&elsewhere));
 }
 
 #[test]
@@ -130,8 +130,8 @@ fn memory_that_is_limited_is_told_before_or_in_the_middle() {
     for limit in ["ulimit -v 400000", "ulimit -d 400000"] {
         let run = ["run", "case.toml", "--out", "a", "-q", "--set", "particles.0.n=1e6", "--threads", "1"];
         let output = folder.limited(limit, &run).output().unwrap();
-        assert_eq!(code(&output), 71, "{limit}: {}", told(&output));
-        assert!(told(&output).contains("1000000 particles need"), "{}", told(&output));
+        assert_eq!(code(&output), 71, "{limit}: {}", outputs(&output));
+        assert!(outputs(&output).contains("1000000 particles need"), "{}", outputs(&output));
         assert!(!folder.path("a").exists(), "{limit}");
     }
     // Nobody knows beforehand what a table holds: there memory ends in the middle.
@@ -141,7 +141,7 @@ fn memory_that_is_limited_is_told_before_or_in_the_middle() {
     let mut ends = vec![];
     for megabytes in [20, 30, 40, 60, 80] {
         let output = folder.limited(&format!("ulimit -d {}", 1024 * megabytes), &eval).output().unwrap();
-        let text = told(&output);
+        let text = outputs(&output);
         assert!(matches!(code(&output), 0 | 71), "{megabytes} MB: {} {text}", code(&output));
         assert!(code(&output) == 0 || text.contains("out of memory") || text.contains("cannot start"), "{text}");
         ends.push(code(&output));
@@ -160,7 +160,7 @@ fn scenarios_write_where_they_are_run() {
         fs::write(folder.path("case.toml"), format!("{SMALL}directory = '{name}'\n")).unwrap();
         for more in [&[][..], &["--dry-run"], &["--resume"]] {
             let output = folder.case(more);
-            let text = told(&output);
+            let text = outputs(&output);
             assert!(code(&output) == 65, "{name} {more:?}: {} {text}", code(&output));
             assert!(text.contains(&format!("output.directory = \"{name}\"")) && text.contains("--out"), "{text}");
         }
@@ -181,7 +181,7 @@ fn refused(folder: &Folder, arguments: &[&str]) -> String {
     // The slowest case takes 0.8 s; work that grows with the square of the size takes minutes. More time ends by a
     // signal.
     let output = folder.limited("ulimit -d 262144; ulimit -t 5", arguments).output().unwrap();
-    let text = told(&output);
+    let text = outputs(&output);
     assert_eq!(code(&output), 65, "{arguments:?}: {}", &text[..text.len().min(400)]);
     assert!(text.len() < 20_000, "{arguments:?}: {} bytes", text.len());
     text
@@ -209,8 +209,8 @@ fn hostile_scenarios_are_refused_in_little_time_and_memory() {
     fs::write(folder.path("case.toml"), SMALL).unwrap();
     for n in ["2147483649", "4294967295", "4294967297", "9223372036854775807", "9223372036854775808", "-1", "0"] {
         let output = folder.case(&["--out", "a", "--set", &format!("particles.0.n={n}")]);
-        assert!(matches!(code(&output), 65 | 71), "{n}: {} {}", code(&output), told(&output));
-        assert!(told(&output).contains(n) && !folder.path("a").exists(), "{n}: {}", told(&output));
+        assert!(matches!(code(&output), 65 | 71), "{n}: {} {}", code(&output), outputs(&output));
+        assert!(outputs(&output).contains(n) && !folder.path("a").exists(), "{n}: {}", outputs(&output));
     }
 }
 
@@ -287,11 +287,11 @@ fn a_later_state_is_the_newest_though_its_steps_are_fewer() {
     let found = checkpoint::latest(&folder.path("a")).unwrap().unwrap().checkpoint;
     assert_eq!((found.step, found.time), (8, 0.4));
     let output = folder.command(&["check", "a"]).output().unwrap();
-    assert!(told(&output).contains("at step 8, time 0.4"), "{}", told(&output));
+    assert!(outputs(&output).contains("at step 8, time 0.4"), "{}", outputs(&output));
     // The newest is now the other file of the two.
     folder.done(&["--resume", "a", "-q", "--until", "0.5"]);
     let output = folder.command(&["check", "a"]).output().unwrap();
-    assert!(told(&output).contains("from checkpoint.1.hdf at step 10, time 0.5"), "{}", told(&output));
+    assert!(outputs(&output).contains("from checkpoint.1.hdf at step 10, time 0.5"), "{}", outputs(&output));
 }
 
 /// What a shell without arrays would not tell.
@@ -303,6 +303,6 @@ fn a_reader_that_goes_away_ends_the_program_quietly() {
         let mut child = folder.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
-        assert!(code(&output) == 0 && output.stderr.is_empty(), "{words:?}: {} {}", code(&output), told(&output));
+        assert!(code(&output) == 0 && output.stderr.is_empty(), "{words:?}: {} {}", code(&output), outputs(&output));
     }
 }

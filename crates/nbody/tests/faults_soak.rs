@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::faults::{copy, differing, full, temporaries};
-use crate::common::{Folder, code, random, told};
+use crate::common::{Folder, code, outputs, random};
 use nbody::files::checkpoint;
 
 /// A run of some milliseconds a step, with outputs that fall between checkpoints.
@@ -33,8 +33,8 @@ checkpoint_wall = "1s"
 /// SHA-256 of all snapshots, by `nbody check`.
 fn hash(folder: &Folder, run: &str) -> String {
     let output = folder.command(&["check", "--hash", run]).output().unwrap();
-    assert_eq!(code(&output), 0, "{}", told(&output));
-    told(&output).lines().last().unwrap().split(' ').next().unwrap().to_string()
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
+    outputs(&output).lines().last().unwrap().split(' ').next().unwrap().to_string()
 }
 
 /// How `command` ends if it is killed once `patience` is over: without a code then.
@@ -129,7 +129,7 @@ fn a_kill_at_any_time_goes_on_with_other_threads() {
 /// The name of the vectors that a command takes.
 fn simd(folder: &Folder, wanted: &str) -> String {
     let output = folder.command(&["--version"]).env("NBODY_SIMD", wanted).output().unwrap();
-    let text = told(&output);
+    let text = outputs(&output);
     text.split("SIMD ").nth(1).unwrap().split([',', ')']).next().unwrap().to_string()
 }
 
@@ -145,7 +145,7 @@ fn one_hash_for_all_threads_and_vectors() {
                     folder.command(&["run", "case.toml", "--out", "a", "--force", "-q", "--until", "0.13"]);
                 command.args(["--set", &sets[0], "--set", &sets[1], "--threads", threads]);
                 let output = command.env("NBODY_SIMD", vectors).output().unwrap();
-                assert_eq!(code(&output), 0, "{}", told(&output));
+                assert_eq!(code(&output), 0, "{}", outputs(&output));
                 hash(&folder, "a")
             };
             let first = of("avx512", "1");

@@ -3,7 +3,7 @@
 use fmm_core::Softening;
 use fmm_core::cpu::direct_field;
 
-use crate::common::{Folder, code, random, told};
+use crate::common::{Folder, code, outputs, random};
 use nbody::files::snapshot;
 
 /// Charges with q/m = 30, in sums whose errors are those of a low order.
@@ -34,7 +34,7 @@ fn charges(n: usize) -> String {
 fn force_errors_of_a_snapshot_have_the_size_of_the_errors_of_its_accelerations() {
     let folder = Folder::with(&[("case.toml", CHARGES), ("p.csv", &charges(2000))]);
     let output = folder.case(&["--out", "a"]);
-    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
     for step in [0, 2] {
         let s = snapshot::read(&folder.path(&format!("a/snap_{step:06}.hdf"))).unwrap();
         let (charge, found, estimate) = (s.charge.unwrap(), s.acceleration.unwrap(), s.force_error.unwrap());
@@ -67,8 +67,8 @@ fn force_errors_in_the_plane_are_refused_by_key_and_value() {
     let plane = CHARGES.replace("[force]", "[run]\ndimensions = 2\n[force]").replace("\"plummer\"", "\"algebraic\"");
     let folder = Folder::with(&[("case.toml", &plane), ("p.csv", "x,y,z,mass,charge\n0,0,0,1,1\n1,0,0,1,1\n")]);
     let output = folder.case(&["--out", "a"]);
-    assert_eq!(code(&output), 65, "{}", told(&output));
+    assert_eq!(code(&output), 65, "{}", outputs(&output));
     for words in ["case.toml", "output.fields names \"force_error\"", "errors of sums in the plane are not estimated"] {
-        assert!(told(&output).contains(words), "{}", told(&output));
+        assert!(outputs(&output).contains(words), "{}", outputs(&output));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::common::{Folder, code, column, gpu, json, told};
+use crate::common::{Folder, code, column, gpu, json, outputs};
 use nbody::files::checkpoint::{self, State};
 
 const SPHERE: &str = r#"
@@ -75,15 +75,15 @@ fn forces_on_bodies_are_columns_and_resumed_ones_have_the_same_bits() {
     let plot = folder.command(&["plot", "whole"]).output().unwrap();
     let svg = fs::read_to_string(folder.path("whole/plots/forces.svg")).unwrap_or_default();
     for words in ["x, penalisation", "z, change of impulse", "force on all bodies"] {
-        assert!(svg.contains(words), "{words}: {}", told(&plot));
+        assert!(svg.contains(words), "{words}: {}", outputs(&plot));
     }
     // Without energy at the start there is no relative error, and the picture lies where vorticity is later.
     let table = fs::read_to_string(folder.path("whole/diagnostics.csv")).unwrap();
     assert!(table.lines().skip(1).all(|line| line.split(',').nth(3) == Some("")), "{table}");
     let shown = folder.command(&["paraview", "whole"]).output().unwrap();
-    assert_eq!(code(&shown), 0, "{}", told(&shown));
+    assert_eq!(code(&shown), 0, "{}", outputs(&shown));
     let other = folder.run(&["case.toml", "--resume", "--out", "parts", "-q", "--set", "bodies.0.radius=0.2"]);
-    assert!(code(&other) == 65 && told(&other).contains("bodies.0.radius: 0.25 in the checkpoint, 0.2 now"));
+    assert!(code(&other) == 65 && outputs(&other).contains("bodies.0.radius: 0.25 in the checkpoint, 0.2 now"));
 }
 
 /// The sphere and the box on two levels: cells of a sixteenth around them, and of an eighth elsewhere.
@@ -181,7 +181,7 @@ fn a_run_past_a_surface_goes_on_with_the_same_one() {
     assert_eq!(code(&on.unwrap()), 0);
     let stopped = |words: &str, expected: i32, more: &[&str]| {
         let out = folder.run(&[&["--resume", "parts", "-q"], more].concat());
-        assert!(code(&out) == expected && told(&out).contains(words), "{words}: {}", told(&out));
+        assert!(code(&out) == expected && outputs(&out).contains(words), "{words}: {}", outputs(&out));
     };
     fs::rename(folder.path("box.stl"), folder.path("moved.stl")).unwrap();
     stopped("box.stl: no such file", 66, &[]);
@@ -220,11 +220,11 @@ fn surfaces_that_cannot_be_bodies_are_refused() {
         ("bodies.1.sides=[1,1,1]", "unknown key 'sides'", 65),
     ] {
         let out = folder.run(&["case.toml", "--dry-run", "--set", set]);
-        assert!(code(&out) == expected && told(&out).contains(words), "{set}: {}", told(&out));
+        assert!(code(&out) == expected && outputs(&out).contains(words), "{set}: {}", outputs(&out));
     }
     fs::write(folder.path("case.toml"), text.replace("path = \"box.stl\"\n", "")).unwrap();
     let out = folder.run(&["case.toml", "--dry-run"]);
-    assert!(code(&out) == 65 && told(&out).contains("an STL file with a closed surface"), "{}", told(&out));
+    assert!(code(&out) == 65 && outputs(&out).contains("an STL file with a closed surface"), "{}", outputs(&out));
 }
 
 #[test]
@@ -249,15 +249,15 @@ fn bodies_that_do_not_fit_are_refused_by_their_keys() {
         ("bodies.1.center=[0.1,0,0.2]", "bodies.0 and bodies.1 overlap at time 0"),
     ] {
         let out = folder.case(&["--set", set]);
-        assert!(code(&out) == 65 && told(&out).contains(words), "{set}: {}", told(&out));
+        assert!(code(&out) == 65 && outputs(&out).contains(words), "{set}: {}", outputs(&out));
     }
     // They meet in the second step.
     let out = folder.case(&["--set", "bodies.1.velocity=[0,0,-2]", "--out", "overlap"]);
-    assert!(code(&out) != 0 && told(&out).contains("bodies 0 and 1 overlap; keep them"), "{}", told(&out));
+    assert!(code(&out) != 0 && outputs(&out).contains("bodies 0 and 1 overlap; keep them"), "{}", outputs(&out));
     // The same again would fail again: it goes on with another value, and with blocks for the body
     // where it is then.
     let words = "with another value:\nnbody run --resume overlap --force --set KEY=VALUE\n";
-    assert!(told(&out).ends_with(words), "{}", told(&out));
+    assert!(outputs(&out).ends_with(words), "{}", outputs(&out));
     let sets = ["--set", "bodies.1.center=[0.1,0,-0.45]", "--set", "bodies.1.velocity=[0,0,0]"];
     folder.done(&[&["--resume", "overlap", "-q", "--force", "--steps", "1"], &sets[..]].concat());
     let text = SPHERE.replace("dt = \"auto\"", "dt = 0.04");
@@ -268,16 +268,16 @@ fn bodies_that_do_not_fit_are_refused_by_their_keys() {
         "time.dt = 0.04 is longer than bodies allow",
         "allowed: up to 0.0001783, the time in which the stream passes a body by 2 of the smallest cells",
     ] {
-        assert!(code(&out) == 65 && told(&out).contains(words), "{words}: {}", told(&out));
+        assert!(code(&out) == 65 && outputs(&out).contains(words), "{words}: {}", outputs(&out));
     }
     // Whole steps go from one output to the next.
     let text = SPHERE.replace("every = 0.04\n", "").replace("diagnostics_", "");
     fs::write(folder.path("silent.toml"), text).unwrap();
     let out = folder.run(&["silent.toml", "--out", "silent"]);
-    assert!(code(&out) == 65 && told(&out).contains("needs output.diagnostics_every"), "{}", told(&out));
+    assert!(code(&out) == 65 && outputs(&out).contains("needs output.diagnostics_every"), "{}", outputs(&out));
     let text = SPHERE.split("[time]").next().unwrap();
     fs::write(folder.path("still.toml"), text).unwrap();
     let out = folder.run(&["still.toml"]);
-    assert!(code(&out) == 65 && told(&out).contains("'bodies' is of flows that go on"), "{}", told(&out));
+    assert!(code(&out) == 65 && outputs(&out).contains("'bodies' is of flows that go on"), "{}", outputs(&out));
     assert!(!folder.path("out").exists());
 }

@@ -1,6 +1,6 @@
 //! Charges that do not see each other: `force.exclusions`.
 
-use crate::common::{Folder, code, column, told};
+use crate::common::{Folder, code, column, outputs};
 
 /// Two charges close to each other across the wall of a box, far from a third.
 const THREE: &str = r#"
@@ -84,7 +84,7 @@ fn pairs_that_are_none_are_refused() {
         let folder = folder(THREE, pairs);
         let out = folder.run(&["case.toml", "--out", "run", "-q"]);
         assert_eq!(code(&out), 65, "{pairs}");
-        assert!(told(&out).contains(told_of), "{pairs}: {}", told(&out));
+        assert!(outputs(&out).contains(told_of), "{pairs}: {}", outputs(&out));
     }
     for (change, told_of) in [
         ("exclusions = [[0, 1], [2]]", "pair of two different ids"),
@@ -98,16 +98,16 @@ fn pairs_that_are_none_are_refused() {
         let folder = folder(&THREE.replace("exclusions = \"pairs.csv\"", change), "i,j\n");
         let out = folder.run(&["case.toml", "--out", "run", "-q"]);
         assert!([65, 66].contains(&code(&out)), "{change}");
-        assert!(told(&out).contains(told_of), "{change}: {}", told(&out));
+        assert!(outputs(&out).contains(told_of), "{change}: {}", outputs(&out));
     }
     // What a checkpoint could not hold, or nobody read again.
     let rows: String = (0..80_000).map(|i| format!("{i},{}\n", i + 100_000)).collect();
     let crowded = folder(THREE, &format!("i,j\n{rows}"));
     let out = crowded.run(&["case.toml", "--out", "run", "-q"]);
-    assert!(code(&out) == 65 && told(&out).contains("allowed: 1000000 bytes"), "{}", told(&out));
+    assert!(code(&out) == 65 && outputs(&out).contains("allowed: 1000000 bytes"), "{}", outputs(&out));
     let gravity = THREE.replace("\"coulomb\"", "\"gravity\"").replace("\"md\"", "\"si\"");
     let folder = folder(&gravity, "i,j\n0,1\n");
     let out = folder.run(&["case.toml", "--out", "run", "-q"]);
     assert_eq!(code(&out), 65);
-    assert!(told(&out).contains("force.exclusions is for charges in space"), "{}", told(&out));
+    assert!(outputs(&out).contains("force.exclusions is for charges in space"), "{}", outputs(&out));
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::common::{Folder, code, column, json, told};
+use crate::common::{Folder, code, column, json, outputs};
 use nbody::files::checkpoint::{self, State};
 
 const RING: &str = r#"
@@ -88,20 +88,20 @@ fn a_resumed_flow_has_the_same_bits() {
     // Once more: nothing is left to do, and nothing changes.
     let before = fs::read(folder.path("parts/run.json")).unwrap();
     let idle = folder.run(&["--resume", "parts"]);
-    assert!(code(&idle) == 0 && told(&idle).contains("nothing was left to do"), "{}", told(&idle));
+    assert!(code(&idle) == 0 && outputs(&idle).contains("nothing was left to do"), "{}", outputs(&idle));
     same(&folder.path("whole"), &folder.path("parts"));
     assert!(fs::read(folder.path("parts/run.json")).unwrap() == before);
     let back = folder.run(&["--resume", "parts", "--until", "0.03"]);
-    assert!(code(&back) == 65 && told(&back).contains("--until"), "{}", told(&back));
+    assert!(code(&back) == 65 && outputs(&back).contains("--until"), "{}", outputs(&back));
     let check = folder.command(&["check", "parts"]).output().unwrap();
-    let text = told(&check);
+    let text = outputs(&check);
     assert!(code(&check) == 0 && text.contains("at step 8, time 0.08: nbody run --resume parts"), "{text}");
     let path = latest(&folder.path("parts")).path.display().to_string();
     let info = folder.command(&["info", &path]).output().unwrap();
-    let text = told(&info);
+    let text = outputs(&info);
     assert!(code(&info) == 0 && text.contains("checkpoint of a flow on a grid") && text.contains("of 16³"), "{text}");
     let convert = folder.command(&["convert", &path, "a.csv"]).output().unwrap();
-    assert!(code(&convert) == 65 && told(&convert).contains("of a flow on a grid, not"), "{}", told(&convert));
+    assert!(code(&convert) == 65 && outputs(&convert).contains("of a flow on a grid, not"), "{}", outputs(&convert));
 }
 
 #[test]
@@ -126,10 +126,18 @@ fn a_flow_on_blocks_that_adapt_resumes_to_the_same_bits() {
     same(&folder.path("whole"), &folder.path("parts"));
     let forced =
         folder.run(&[&case[..], &["--resume", "--out", "parts", "--set", "grid.coarsest=32", "--force"]].concat());
-    assert!(code(&forced) == 65 && told(&forced).contains("grid.coarsest or grid.n as they were"), "{}", told(&forced));
+    assert!(
+        code(&forced) == 65 && outputs(&forced).contains("grid.coarsest or grid.n as they were"),
+        "{}",
+        outputs(&forced)
+    );
     let fewer =
         folder.run(&[&case[..], &["--resume", "--out", "parts", "--set", "grid.finest=32", "--force"]].concat());
-    assert!(code(&fewer) == 65 && told(&fewer).contains("blocks of 64 cells a side of the domain"), "{}", told(&fewer));
+    assert!(
+        code(&fewer) == 65 && outputs(&fewer).contains("blocks of 64 cells a side of the domain"),
+        "{}",
+        outputs(&fewer)
+    );
 }
 
 #[test]
@@ -161,9 +169,9 @@ fn a_flow_stopped_by_signals_and_the_clock_has_the_same_bits() {
     let part = begun.elapsed() / 4;
     let wall = format!("{}ms", part.as_millis());
     let stopped = folder.run(&[&long[..], &["--out", "parts", "--max-wall", &wall]].concat());
-    assert_eq!(code(&stopped), 75, "{}", told(&stopped));
-    assert!(told(&stopped).contains("before --max-wall is over after step"), "{}", told(&stopped));
-    assert!(told(&stopped).ends_with("\nnbody run --resume parts\n"), "{}", told(&stopped));
+    assert_eq!(code(&stopped), 75, "{}", outputs(&stopped));
+    assert!(outputs(&stopped).contains("before --max-wall is over after step"), "{}", outputs(&stopped));
+    assert!(outputs(&stopped).ends_with("\nnbody run --resume parts\n"), "{}", outputs(&stopped));
     let mut stops = 0;
     loop {
         let mut command = folder.command(&["run", "--resume", "parts", "--threads", ["1", "2"][stops % 2]]);
@@ -174,10 +182,10 @@ fn a_flow_stopped_by_signals_and_the_clock_has_the_same_bits() {
         match code(&output) {
             0 => break,
             75 => stops += 1,
-            other => panic!("exit code {other}: {}", told(&output)),
+            other => panic!("exit code {other}: {}", outputs(&output)),
         }
         let step = latest(&folder.path("parts")).checkpoint.step;
-        let text = told(&output);
+        let text = outputs(&output);
         assert!(text.contains(&format!("stopped by a signal after step {step}, ")), "{text}");
         assert!(text.ends_with("\nnbody run --resume parts\n"), "{text}");
         // Nothing is written out of turn.
@@ -200,7 +208,7 @@ fn a_run_that_is_to_end_where_it_was_stopped_has_one_line_of_that_step() {
         let sets = ["--set", "output.every=1e6", "--set", "output.diagnostics_every=0.01"];
         let stopped =
             folder.run(&[&[case, "-q", "--out", "a", "--until", "1e6", "--max-wall", "300ms"], &sets[..]].concat());
-        assert_eq!(code(&stopped), 75, "{}", told(&stopped));
+        assert_eq!(code(&stopped), 75, "{}", outputs(&stopped));
         let step = latest(&folder.path("a")).checkpoint.step;
         folder.done(&["--resume", "a", "-q", "--steps", "0"]);
         let (lines, expected) = (column(&folder.path("a"), "step"), (0..=step).map(|s| s as f64));
@@ -209,7 +217,7 @@ fn a_run_that_is_to_end_where_it_was_stopped_has_one_line_of_that_step() {
         assert_eq!(files, Some(2), "{case}");
         // Of two checkpoints of that step the later counts, whose end is there.
         let idle = folder.run(&["--resume", "a"]);
-        assert!(code(&idle) == 0 && told(&idle).contains("nothing was left to do"), "{case}: {}", told(&idle));
+        assert!(code(&idle) == 0 && outputs(&idle).contains("nothing was left to do"), "{case}: {}", outputs(&idle));
         fs::remove_dir_all(folder.path("a")).unwrap();
     }
 }
@@ -225,7 +233,7 @@ fn a_damaged_checkpoint_of_a_flow_falls_back_to_the_other() {
     let bytes = fs::read(&newest.path).unwrap();
     fs::write(&newest.path, &bytes[..bytes.len() / 2]).unwrap();
     let output = folder.run(&["--resume", "parts", "--until", "0.08"]);
-    let text = told(&output);
+    let text = outputs(&output);
     let name = newest.path.file_name().unwrap().to_str().unwrap();
     assert!(code(&output) == 0 && text.contains("nbody: warning: ") && text.contains(name), "{text}");
     assert!(text.contains("step 4"), "{text}");
@@ -246,19 +254,19 @@ fn another_flow_is_refused_by_its_keys() {
         ("output.fields=['velocity']", "output.fields: "),
     ] {
         let output = resume(&["--set", set]);
-        assert!(code(&output) == 65 && told(&output).contains(line), "{set}: {}", told(&output));
+        assert!(code(&output) == 65 && outputs(&output).contains(line), "{set}: {}", outputs(&output));
     }
     // Cells that are not those of the checkpoint cannot be forced.
     let forced = resume(&["--set", "grid.n=48", "--force"]);
-    assert!(code(&forced) == 65 && told(&forced).contains("grid.n as they were"), "{}", told(&forced));
+    assert!(code(&forced) == 65 && outputs(&forced).contains("grid.n as they were"), "{}", outputs(&forced));
     let divides = resume(&["--set", "time.dt=0.016", "--set", "output.every=0.032", "--force"]);
-    assert!(code(&divides) == 65 && told(&divides).contains("time.dt"), "{}", told(&divides));
+    assert!(code(&divides) == 65 && outputs(&divides).contains("time.dt"), "{}", outputs(&divides));
     assert!(data(&folder.path("a")) == before, "a refused run changes nothing");
     let free = ["--set", "title=other", "--set", "output.every=0.01", "--set", "output.checkpoint_wall='1h'"];
     let output = resume(&[&free[..], &["--set", "output.diagnostics_every=0.01", "--until", "0.03"]].concat());
-    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
     let output = resume(&["--set", "time.dt=0.005", "--until", "0.05", "--force"]);
-    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
     let end = latest(&folder.path("a")).checkpoint;
     assert_eq!((end.step, end.time), (10, 0.05));
 }
@@ -272,11 +280,11 @@ fn a_solution_without_steps_is_not_resumed() {
     for option in [&["--resume"][..], &["--until", "1"], &["--steps", "1"], &["--max-wall", "1h"]] {
         let output = folder.case(option);
         let words = format!("{}: case.toml has a [grid] and no [time]", option[0]);
-        assert!(code(&output) == 2 && told(&output).contains(&words), "{option:?}: {}", told(&output));
+        assert!(code(&output) == 2 && outputs(&output).contains(&words), "{option:?}: {}", outputs(&output));
     }
     folder.done(&["case.toml", "-q"]);
     let output = folder.run(&["--resume", "out"]);
-    assert!(code(&output) == 66 && told(&output).contains("grid without [time]"), "{}", told(&output));
+    assert!(code(&output) == 66 && outputs(&output).contains("grid without [time]"), "{}", outputs(&output));
 }
 
 #[test]
@@ -286,7 +294,7 @@ fn checkpoints_of_particles_and_of_flows_are_told_apart() {
     folder.done(&["particles.toml", "--out", "particles", "-q", "--steps", "1"]);
     let refused = |arguments: &[&str], words: &[&str]| {
         let output = folder.run(arguments);
-        let text = told(&output);
+        let text = outputs(&output);
         assert!(code(&output) == 65 && words.iter().all(|w| text.contains(w)), "{arguments:?}: {text}");
     };
     refused(&["flow.toml", "--resume", "particles"], &["a checkpoint of particles, and flow.toml has a [grid]"]);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{Folder, code, json, told};
+use crate::common::{Folder, code, json, outputs};
 use nbody::scenario::Override;
 use nbody::scenario::grid::GridScenario;
 
@@ -60,8 +60,8 @@ fn unchecked() -> &'static str {
 fn velocity_errors_are_reported() {
     let folder = Folder::new(RING);
     let out = folder.case(&["--threads", "2"]);
-    assert!(code(&out) == 0 && !told(&out).contains("warning"), "{}", told(&out));
-    assert!(told(&out).contains(" at most of 3 samples, 1e-3 asked\n"), "{}", told(&out));
+    assert!(code(&out) == 0 && !outputs(&out).contains("warning"), "{}", outputs(&out));
+    assert!(outputs(&out).contains(" at most of 3 samples, 1e-3 asked\n"), "{}", outputs(&out));
     let error = &json(&folder.path("out/run.json"))["velocity_error"];
     assert_eq!((&error["samples"], &error["cells_per_sample"]), (&3.into(), &300.into()));
     let [last, largest] = ["last", "largest"].map(|key| error[key].as_f64().unwrap());
@@ -72,7 +72,7 @@ fn velocity_errors_are_reported() {
     // Coarser sums err more; without the section nothing is measured.
     let coarse =
         folder.run(&[&["case.toml", "--out", "coarse", "--set", "verify.tolerance=0.1"], &COARSE[..]].concat());
-    assert_eq!(code(&coarse), 0, "{}", told(&coarse));
+    assert_eq!(code(&coarse), 0, "{}", outputs(&coarse));
     let coarse = json(&folder.path("coarse/run.json"))["velocity_error"]["largest"].as_f64().unwrap();
     assert!(coarse > 100.0 * largest, "{coarse} {largest}");
     fs::write(folder.path("bare.toml"), unchecked()).unwrap();
@@ -103,7 +103,7 @@ fn velocities_of_direct_sums_have_no_error() {
 fn velocities_that_miss_the_tolerance_are_reported_or_stop_the_run() {
     let folder = Folder::new(RING);
     let warned = folder.case(&COARSE);
-    let text = told(&warned);
+    let text = outputs(&warned);
     assert!(
         code(&warned) == 0 && text.contains("warning: step 0, time 0: the L2 velocity error of 300 cells is "),
         "{text}"
@@ -111,14 +111,14 @@ fn velocities_that_miss_the_tolerance_are_reported_or_stop_the_run() {
     assert!(text.contains("above verify.tolerance = 1e-3"), "{text}");
     let stop = ["--out", "stopped", "--set", "verify.action=stop", "--set", "verify.tolerance=1e-6"];
     let stopped = folder.case(&[&stop[..], &COARSE].concat());
-    let text = told(&stopped);
+    let text = outputs(&stopped);
     assert!(code(&stopped) == 1 && text.contains("by more than 10 times"), "{text}");
     assert!(text.contains("a larger solver.order") && text.contains("verify.action = \"warn\" goes on"), "{text}");
     assert!(!folder.path("stopped/grid_000000.hdf").exists(), "a wrong state is not written");
     // A smaller miss may be chance.
     let near = ["--out", "near", "--set", "verify.action=stop", "--set", "verify.tolerance=1e-2", "--force"];
     let near = folder.case(&[&near[..], &COARSE].concat());
-    assert_eq!(code(&near), 0, "{}", told(&near));
+    assert_eq!(code(&near), 0, "{}", outputs(&near));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Folder, code, told};
+use crate::common::{Folder, code, outputs};
 use nbody::files::checkpoint;
 use nbody::files::run_id::{self, RunId};
 use nbody::files::snapshot::{self, Float, Layout};
@@ -69,7 +69,7 @@ fn id_of(run: &Path) -> RunId {
 
 fn check(folder: &Folder, run: &str) -> (i32, String) {
     let output = folder.command(&["check", run]).output().unwrap();
-    (code(&output), told(&output) + &String::from_utf8_lossy(&output.stdout))
+    (code(&output), outputs(&output) + &String::from_utf8_lossy(&output.stdout))
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn files_of_another_seed_are_refused_by_name_and_nothing_is_lost() {
         let before = bytes(&run);
         for more in [&[][..], &["--force"]] {
             let output = folder.run(&[&["--resume", "a", "--until", "0.08"], more].concat());
-            let text = told(&output);
+            let text = outputs(&output);
             assert_eq!(code(&output), 65, "{name}: {text}");
             assert!(text.contains(&format!("{name}: of another run, its run id is {other}, expected {own}")), "{text}");
             let mut after = bytes(&run);
@@ -193,7 +193,11 @@ fn files_of_older_versions_without_an_id_are_read() {
     // A file of a run with an id is a stranger there.
     fs::copy(folder.path("a/checkpoint.0.hdf"), folder.path("old/checkpoint.0.hdf")).unwrap();
     let output = folder.run(&["--resume", "old"]);
-    assert!(code(&output) == 65 && told(&output).contains("checkpoint.0.hdf: of another run"), "{}", told(&output));
+    assert!(
+        code(&output) == 65 && outputs(&output).contains("checkpoint.0.hdf: of another run"),
+        "{}",
+        outputs(&output)
+    );
 }
 
 #[test]

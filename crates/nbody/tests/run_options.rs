@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::{Folder, code, told};
+use crate::common::{Folder, code, outputs};
 use nbody::files::snapshot;
 use serde_json::Value;
 
@@ -30,8 +30,8 @@ every = 0.05
 fn events_are_one_object_a_line() {
     let folder = Folder::new(SMALL);
     let output = folder.case(&["--out", "a", "--json"]);
-    assert_eq!(code(&output), 0, "{}", told(&output));
-    assert!(output.stderr.is_empty(), "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
+    assert!(output.stderr.is_empty(), "{}", outputs(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     let events: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     let steps = |name: &str| -> Vec<u64> {
@@ -50,8 +50,8 @@ fn events_are_one_object_a_line() {
 fn forces_are_checked_during_the_run() {
     let folder = Folder::new(SMALL);
     let output = folder.case(&["--out", "a"]);
-    assert_eq!(code(&output), 0, "{}", told(&output));
-    assert!(!told(&output).contains("warning"), "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
+    assert!(!outputs(&output).contains("warning"), "{}", outputs(&output));
     let report: Value = serde_json::from_slice(&fs::read(folder.path("a/run.json")).unwrap()).unwrap();
     let error = &report["force_error"];
     assert_eq!(error["samples"], 3);
@@ -73,12 +73,12 @@ fn forces_that_miss_the_tolerance_are_told_or_stop_the_run() {
     let folder = Folder::new(SMALL);
     let crude = ["--set", "solver.order=1", "--set", "solver.theta=1.0", "--set", "solver.tolerance=1e-6"];
     let warned = folder.case(&[&["--out", "a"][..], &crude].concat());
-    assert_eq!(code(&warned), 0, "{}", told(&warned));
-    assert!(told(&warned).contains("warning: step 0, "), "{}", told(&warned));
+    assert_eq!(code(&warned), 0, "{}", outputs(&warned));
+    assert!(outputs(&warned).contains("warning: step 0, "), "{}", outputs(&warned));
     let stop = [&["--out", "b", "--set", "verify.action=stop"][..], &crude].concat();
     let stopped = folder.case(&stop);
-    assert_eq!(code(&stopped), 1, "{}", told(&stopped));
-    assert!(told(&stopped).contains("above solver.tolerance = 1e-6"), "{}", told(&stopped));
+    assert_eq!(code(&stopped), 1, "{}", outputs(&stopped));
+    assert!(outputs(&stopped).contains("above solver.tolerance = 1e-6"), "{}", outputs(&stopped));
     assert!(!folder.path("b/snap_000000.hdf").exists(), "a wrong state is not written");
 }
 
@@ -86,7 +86,7 @@ fn forces_that_miss_the_tolerance_are_told_or_stop_the_run() {
 fn a_dry_run_tells_what_is_needed_and_writes_nothing() {
     let folder = Folder::new(SMALL);
     let output = folder.case(&["--dry-run"]);
-    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     for words in ["order = ", "memory", "a snapshot", "(3 of them", "time ", "10 steps"] {
         assert!(text.contains(words), "no {words:?} in\n{text}");
@@ -99,10 +99,10 @@ fn a_dry_run_tells_what_is_needed_and_writes_nothing() {
     assert_eq!(code(&folder.case(&["--out", "a", "-q"])), 0);
     for (key, name) in [("snapshot_bytes", "snap_000001.hdf"), ("checkpoint_bytes", "checkpoint.0.hdf")] {
         let (estimate, is) = (facts[key].as_f64().unwrap(), fs::metadata(folder.path("a").join(name)).unwrap().len());
-        assert!((estimate / is as f64 - 1.0).abs() < 0.1, "{key}: {estimate} told, {is} found");
+        assert!((estimate / is as f64 - 1.0).abs() < 0.1, "{key}: {estimate} outputs, {is} found");
     }
     let again = folder.run(&["again.toml", "--out", "b", "-q"]);
-    assert_eq!(code(&again), 0, "{}", told(&again));
+    assert_eq!(code(&again), 0, "{}", outputs(&again));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn until_and_steps_set_the_end() {
     let folder = Folder::new(SMALL);
     for (arguments, steps) in [(["--until", "0.03"], 3), (["--steps", "4"], 4), (["--steps", "0"], 0)] {
         let output = folder.case(&[&["--out", "a", "--force", "-q"][..], &arguments].concat());
-        assert_eq!(code(&output), 0, "{}", told(&output));
+        assert_eq!(code(&output), 0, "{}", outputs(&output));
         let report: Value = serde_json::from_slice(&fs::read(folder.path("a/run.json")).unwrap()).unwrap();
         assert_eq!((&report["steps"], &report["complete"]), (&steps.into(), &true.into()));
     }
@@ -125,7 +125,7 @@ fn a_directory_in_use_is_told_as_expected() {
     let folder = Folder::new(SMALL);
     assert_eq!(code(&folder.case(&["--out", "a", "-q", "--steps", "0"])), 0);
     let output = folder.case(&["--out", "a"]);
-    let message = format!("exit code {}\n{}", code(&output), told(&output));
+    let message = format!("exit code {}\n{}", code(&output), outputs(&output));
     let expected = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes/directory_in_use.txt");
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
         fs::write(&expected, &message).unwrap();
@@ -150,12 +150,12 @@ fn absurd_energies_are_reported_and_refused_by_strict() {
     let arguments =
         |out: &'static str| [&["case.toml", "--out", out][..], &wild, &["--set", "verify.every=50"]].concat();
     let output = folder.run(&arguments("a"));
-    assert_eq!(code(&output), 0, "{}", told(&output));
-    let warnings = told(&output).matches("the energy is off by").count();
-    assert_eq!(warnings, 2, "once during the run, once at its end: {}", told(&output));
-    assert!(told(&output).contains("try a smaller time.dt (now 5) or a longer softening"), "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
+    let warnings = outputs(&output).matches("the energy is off by").count();
+    assert_eq!(warnings, 2, "once during the run, once at its end: {}", outputs(&output));
+    assert!(outputs(&output).contains("try a smaller time.dt (now 5) or a longer softening"), "{}", outputs(&output));
     let strict = folder.run(&[&arguments("b")[..], &["--strict"]].concat());
-    assert!(code(&strict) == 1 && told(&strict).contains("(--strict)"), "{}", told(&strict));
+    assert!(code(&strict) == 1 && outputs(&strict).contains("(--strict)"), "{}", outputs(&strict));
     // A sound run ends with 0.
     assert_eq!(code(&folder.case(&["--out", "c", "-q", "--strict"])), 0);
 }
@@ -167,8 +167,8 @@ fn quantities_in_set_need_no_quotes() {
     let folder = Folder::new(case);
     let end = |set: &str, out: &str| {
         let output = folder.case(&["--set", set, "--dry-run", "-v", "--out", out]);
-        assert_eq!(code(&output), 0, "{set}: {}", told(&output));
-        let text = told(&output);
+        assert_eq!(code(&output), 0, "{set}: {}", outputs(&output));
+        let text = outputs(&output);
         text.lines().find(|l| l.starts_with("end = ")).unwrap_or_else(|| panic!("{text}")).to_string()
     };
     assert_eq!(end("time.end=0.2 Myr", "a"), end("time.end=\"0.2 Myr\"", "b"));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::{Folder, code, column, told};
+use crate::common::{Folder, code, column, outputs};
 use nbody::files::snapshot::{self, Snapshot};
 
 /// A cluster that leaves the box through one side and comes back through the other.
@@ -218,7 +218,7 @@ fn what_cannot_be_run_is_refused() {
         ("solver.device=cuda:4711", "device = cuda:4711: "),
     ] {
         let output = folder.case(&["--out", "a", "-q", "--force", "--set", set]);
-        let (code, text) = (code(&output), told(&output));
+        let (code, text) = (code(&output), outputs(&output));
         let expected = if wanted.is_empty() {
             0
         } else if set.starts_with("solver") {
@@ -231,9 +231,9 @@ fn what_cannot_be_run_is_refused() {
     let charged =
         folder.case(&["--out", "b", "--set", "boundary.surroundings=vacuum", "--set", "particles.0.surface=whole"]);
     assert!(
-        code(&charged) == 65 && told(&charged).contains("boundary.surroundings: the strengths add up"),
+        code(&charged) == 65 && outputs(&charged).contains("boundary.surroundings: the strengths add up"),
         "{}",
-        told(&charged)
+        outputs(&charged)
     );
     let molten = Folder::new(&format!("{SALT}{MOLTEN}"));
     for (set, wanted) in [
@@ -242,10 +242,10 @@ fn what_cannot_be_run_is_refused() {
         ("particles.0.charge=0", "charges of zero"),
     ] {
         let output = molten.case(&["--out", "a", "-q", "--force", "--set", set]);
-        assert!(code(&output) == 65 && told(&output).contains(wanted), "{set}: {}", told(&output));
+        assert!(code(&output) == 65 && outputs(&output).contains(wanted), "{set}: {}", outputs(&output));
     }
     // One mistake: a box without its side is a box.
     let folder = Folder::new(&format!("{SALT}{MOLTEN}"));
-    let text = told(&folder.case(&["--out", "a", "-q", "--set", "boundary.side=0"]));
+    let text = outputs(&folder.case(&["--out", "a", "-q", "--set", "boundary.side=0"]));
     assert!(text.contains("boundary.side = 0 is outside its range") && !text.contains("mistakes"), "{text}");
 }

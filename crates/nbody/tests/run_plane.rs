@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 use std::fs;
 
-use crate::common::{Folder, code, column, told};
+use crate::common::{Folder, code, column, outputs};
 use nbody::files::snapshot;
 
 /// Two patches that merge, in few vortices.
@@ -140,7 +140,7 @@ fn files_outside_the_plane_are_refused() {
     ] {
         fs::write(folder.path("a.csv"), text).unwrap();
         let output = folder.case(&["--out", "out"]);
-        assert!(code(&output) == 65 && told(&output).contains(what), "{text}: {}", told(&output));
+        assert!(code(&output) == 65 && outputs(&output).contains(what), "{text}: {}", outputs(&output));
     }
 }
 
@@ -148,7 +148,7 @@ fn files_outside_the_plane_are_refused() {
 fn a_dry_run_and_a_step_too_long_are_told() {
     let folder = Folder::new(MERGER);
     let output = folder.case(&["--dry-run"]);
-    assert!(code(&output) == 0 && told(&output).contains("dimensions = 2"), "{}", told(&output));
+    assert!(code(&output) == 0 && outputs(&output).contains("dimensions = 2"), "{}", outputs(&output));
     let output = folder.case(&[
         "-q",
         "--out",
@@ -163,9 +163,9 @@ fn a_dry_run_and_a_step_too_long_are_told() {
         "output.diagnostics_every=4",
     ]);
     assert!(
-        code(&output) == 70 && told(&output).contains("the midpoint rule does not converge with steps of 4"),
+        code(&output) == 70 && outputs(&output).contains("the midpoint rule does not converge with steps of 4"),
         "{}",
-        told(&output)
+        outputs(&output)
     );
 }
 
@@ -221,6 +221,6 @@ action = "stop"
     ] {
         let folder = Folder::with(&[("case.toml", &text.replace(from, to)), ("blobs.csv", "x,y,circulation\n0,0,3\n")]);
         let output = folder.case(&["-q"]);
-        assert!(code(&output) == 65 && told(&output).contains(says), "{to}: {}", told(&output));
+        assert!(code(&output) == 65 && outputs(&output).contains(says), "{to}: {}", outputs(&output));
     }
 }

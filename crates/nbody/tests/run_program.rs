@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{Folder, code, column, json, send, told, wait};
+use crate::common::{Folder, code, column, json, outputs, send, wait};
 use nbody::files::snapshot;
 use sha2::{Digest, Sha256};
 
@@ -56,7 +56,7 @@ fn hash(folder: &Path) -> String {
 fn a_run_that_cannot_begin_leaves_room_for_the_next() {
     let folder = Folder::new(SMALL);
     let output = folder.case(&["--out", "a", "--device", "cuda:4711"]);
-    assert_eq!(code(&output), 69, "{}", told(&output));
+    assert_eq!(code(&output), 69, "{}", outputs(&output));
     assert!(!folder.path("a/scenario.toml").exists());
     folder.done(&["case.toml", "--out", "a", "--device", "cpu", "--steps", "1", "-q"]);
     assert_eq!(fs::read_to_string(folder.path("a/scenario.toml")).unwrap(), SMALL);
@@ -66,14 +66,14 @@ fn a_run_that_cannot_begin_leaves_room_for_the_next() {
 fn an_empty_table_takes_no_place_of_a_list() {
     let folder = Folder::new(SMALL);
     let output = folder.case(&["--out", "a", "--set", "particles.1.position={}", "--dry-run"]);
-    assert!(code(&output) == 65 && told(&output).contains("particles.1.position"), "{}", told(&output));
+    assert!(code(&output) == 65 && outputs(&output).contains("particles.1.position"), "{}", outputs(&output));
 }
 
 #[test]
 fn a_run_leaves_complete_files() {
     let folder = Folder::new(SMALL);
     let output = folder.case(&["--out", "a"]);
-    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
     let out = folder.path("a");
     for name in
         ["scenario.toml", "scenario.resolved.toml", "run.hdf.series", "diagnostics.csv", "run.json", "timings.json"]
@@ -100,7 +100,7 @@ fn a_run_leaves_complete_files() {
     // The resolved scenario is a scenario, and gives the same run.
     fs::copy(out.join("scenario.resolved.toml"), folder.path("case.toml")).unwrap();
     let again = folder.case(&["--out", "b", "-q"]);
-    assert_eq!(code(&again), 0, "{}", told(&again));
+    assert_eq!(code(&again), 0, "{}", outputs(&again));
     assert_eq!(hash(&out), hash(&folder.path("b")));
 }
 
@@ -109,7 +109,7 @@ fn bits_do_not_depend_on_threads() {
     let folder = Folder::new(SMALL);
     let hashes = ["1", "2", "3"].map(|threads| {
         let output = folder.case(&["--out", threads, "--threads", threads, "-q"]);
-        assert_eq!(code(&output), 0, "{}", told(&output));
+        assert_eq!(code(&output), 0, "{}", outputs(&output));
         hash(&folder.path(threads))
     });
     assert!(hashes[0] == hashes[1] && hashes[1] == hashes[2], "{hashes:?}");
@@ -124,12 +124,12 @@ fn a_used_directory_is_refused_unless_forced() {
     assert_eq!(code(&folder.case(&["--out", "a", "-q"])), 0);
     let refused = folder.case(&["--out", "a", "-q"]);
     assert_eq!(code(&refused), 74);
-    assert!(told(&refused).contains("--force"), "{}", told(&refused));
+    assert!(outputs(&refused).contains("--force"), "{}", outputs(&refused));
     fs::write(folder.path("a/notes.txt"), "mine").unwrap();
     assert!(folder.command(&["plot", "a"]).output().unwrap().status.success());
     assert!(folder.path("a/plots/energy_error.svg").is_file());
     let forced = folder.case(&["--out", "a", "-q", "--force", "--set", "time.end=0"]);
-    assert_eq!(code(&forced), 0, "{}", told(&forced));
+    assert_eq!(code(&forced), 0, "{}", outputs(&forced));
     // end = 0: the initial snapshot only, and nothing is left of the longer run; other people's files stay.
     assert!(folder.path("a/snap_000000.hdf").is_file() && !folder.path("a/snap_000001.hdf").exists());
     assert!(folder.path("a/notes.txt").is_file() && !folder.path("a/plots").exists());
@@ -149,9 +149,9 @@ fn exit_codes() {
     // Folders are no input.
     fs::create_dir(folder.path("p.csv")).unwrap();
     let output = folder.case(&["--set", "particles=[{model=\"file\",path=\"p.csv\"}]"]);
-    assert!(code(&output) == 66 && told(&output).contains("p.csv: is a folder"), "{}", told(&output));
+    assert!(code(&output) == 66 && outputs(&output).contains("p.csv: is a folder"), "{}", outputs(&output));
     let output = folder.run(&["p.csv"]);
-    assert!(code(&output) == 66 && told(&output).contains("p.csv: is a folder"), "{}", told(&output));
+    assert!(code(&output) == 66 && outputs(&output).contains("p.csv: is a folder"), "{}", outputs(&output));
     let missing = folder.run(&["absent.toml"]);
     assert_eq!(code(&missing), 66);
     assert_eq!(code(&folder.case(&["--out", "/dev/null/x"])), 74);
@@ -164,8 +164,8 @@ fn values_that_are_no_longer_finite_stop_the_run() {
     let sets = ["--set", "particles.0.velocity=[1e150,0,0]", "--set", "time.dt=1e200", "--set", "time.end=1e201"];
     let more = ["--set", "output.every=1e201", "--set", "output.diagnostics_every=1e201", "--out", "a"];
     let output = folder.case(&[&sets[..], &more[..]].concat());
-    assert_eq!(code(&output), 70, "{}", told(&output));
-    assert!(told(&output).contains("stopped at step 1,"), "{}", told(&output));
+    assert_eq!(code(&output), 70, "{}", outputs(&output));
+    assert!(outputs(&output).contains("stopped at step 1,"), "{}", outputs(&output));
     assert!(folder.path("a/snap_000000.hdf").is_file() && !folder.path("a/snap_000001.hdf").exists());
 }
 
@@ -174,7 +174,7 @@ fn one_particle_moves_straight() {
     let one = "[[particles]]\nmodel = 'plummer'\nn = 1\nvelocity = [1, 0, 0]\n[time]\ndt = 0.125\nend = 1\n";
     let folder = Folder::new(one);
     let output = folder.case(&["--out", "a"]);
-    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
     let last = snapshot::read(&folder.path("a/snap_000001.hdf")).unwrap();
     assert_eq!(last.position, [[1.0, 0.0, 0.0]]);
 }
@@ -227,11 +227,11 @@ fn tables_are_checked_and_sorted() {
         folder.case(&[&["--out", "a", "--force", "-q"], sets].concat())
     };
     let output = run("mass,id,x,y,z,name\n1,7,5,0,0,b\n# note\n2,3,-5,0,0,a\n", &[]);
-    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
     assert_eq!(snapshot::read(&folder.path("a/snap_000000.hdf")).unwrap().mass, [2.0, 1.0]);
     // A snapshot is a scenario's file as well, in the same units only.
     let more = folder.case(&["--out", "b", "--set", "particles.0.path=a/snap_000000.hdf"]);
-    assert_eq!(code(&more), 0, "{}", told(&more));
+    assert_eq!(code(&more), 0, "{}", outputs(&more));
     let other = ["--out", "c", "--set", "particles.0.path=a/snap_000000.hdf", "--set", "units.system=si"];
     assert_eq!(code(&folder.case(&other)), 65);
 
@@ -246,8 +246,8 @@ fn tables_are_checked_and_sorted() {
         ("x,y,z,mass,q\n1,2,3,0,1\n", coulomb, "mass = 0"),
     ] {
         let output = run(text, sets);
-        assert_eq!(code(&output), 65, "{text}: {}", told(&output));
-        assert!(told(&output).contains(word), "{text}: {}", told(&output));
+        assert_eq!(code(&output), 65, "{text}: {}", outputs(&output));
+        assert!(outputs(&output).contains(word), "{text}: {}", outputs(&output));
     }
 }
 
@@ -257,7 +257,7 @@ fn equal_charges_repel_and_their_energy_is_kept() {
     fs::write(folder.path("p.csv"), "x,y,z,mass,charge\n0.5,0,0,2,3\n-0.5,0,0,2,3\n").unwrap();
     let sets = ["--set", "force.law=coulomb", "--set", "time.dt=0.001", "--set", "output.every=0.5", "--out", "a"];
     let output = folder.case(&sets);
-    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
     let first = snapshot::read(&folder.path("a/snap_000000.hdf")).unwrap();
     // k_e = 1: φ = q/r = 3, a = q²/(r² m) = 4.5, W = q φ = 9.
     assert_eq!(first.potential.unwrap(), [3.0, 3.0]);

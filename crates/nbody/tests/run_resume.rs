@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Folder, code, json, send, told, wait};
+use crate::common::{Folder, code, json, outputs, send, wait};
 use nbody::files::checkpoint;
 
 const SMALL: &str = r#"
@@ -67,16 +67,16 @@ fn a_run_stopped_at_random_steps_gives_the_same_bytes() {
         match code(&output) {
             0 => break,
             75 => stops += 1,
-            other => panic!("exit code {other}: {}", told(&output)),
+            other => panic!("exit code {other}: {}", outputs(&output)),
         }
         let step = checkpoint::latest(&folder.path("parts")).unwrap().unwrap().checkpoint.step;
-        assert!(told(&output).contains(&format!("after step {step}, ")), "{}", told(&output));
+        assert!(outputs(&output).contains(&format!("after step {step}, ")), "{}", outputs(&output));
         // Nothing is written out of turn.
         let index = nbody::files::series::Series::read(&folder.path("parts/run.hdf.series")).unwrap();
         for (i, entry) in index.entries().iter().enumerate() {
             assert!((entry.time - 0.7 * i as f64).abs() < 1e-9, "stopped at step {step}: {:?}", index.entries());
         }
-        assert!(told(&output).ends_with("\nnbody run --resume parts\n"), "{}", told(&output));
+        assert!(outputs(&output).ends_with("\nnbody run --resume parts\n"), "{}", outputs(&output));
         arguments = vec!["--resume", "parts", "--threads", ["2", "3", "1"][stops % 3]];
         if stops == 20 {
             folder.done(&arguments);
@@ -103,7 +103,7 @@ fn a_longer_end_gives_the_run_that_it_would_have_been() {
     same(&folder.path("whole"), &folder.path("parts"));
     let back = folder.run(&["--resume", "parts", "--until", "2"]);
     assert_eq!(code(&back), 65);
-    assert!(told(&back).contains("--until"), "{}", told(&back));
+    assert!(outputs(&back).contains("--until"), "{}", outputs(&back));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn an_index_that_is_lost_or_damaged_is_made_anew() {
         let index = run.join("run.hdf.series");
         text.map_or_else(|| fs::remove_file(&index), |text| fs::write(&index, text)).unwrap();
         let output = folder.run(&["--resume", name, "-q", "--until", "3"]);
-        let text = told(&output);
+        let text = outputs(&output);
         assert!(code(&output) == 0 && text.contains("it is made anew of 4 snapshots"), "{name}: {text}");
         same(&folder.path("whole"), &run);
     }
@@ -263,9 +263,9 @@ fn a_damaged_checkpoint_falls_back_to_the_other() {
     let bytes = fs::read(&newest.path).unwrap();
     fs::write(&newest.path, &bytes[..bytes.len() / 2]).unwrap();
     let output = folder.run(&["--resume", "parts", "--until", "0.6"]);
-    assert_eq!(code(&output), 0, "{}", told(&output));
+    assert_eq!(code(&output), 0, "{}", outputs(&output));
     let name = newest.path.file_name().unwrap().to_str().unwrap();
-    assert!(told(&output).contains(name) && told(&output).contains("step 20"), "{}", told(&output));
+    assert!(outputs(&output).contains(name) && outputs(&output).contains("step 20"), "{}", outputs(&output));
     same(&folder.path("whole"), &folder.path("parts"));
     for name in checkpoint::NAMES {
         fs::write(folder.path("parts").join(name), "nothing").unwrap();
@@ -281,8 +281,8 @@ fn other_physics_are_refused_and_can_be_forced() {
     let sets = ["--set", "force.softening.length=0.1", "--set", "time.dt=0.005", "--set", "title=other"];
     let arguments = [&["case.toml", "--resume", "--out", "a", "--until", "0.4"][..], &sets].concat();
     let output = folder.run(&arguments);
-    assert_eq!(code(&output), 65, "{}", told(&output));
-    let text = told(&output);
+    assert_eq!(code(&output), 65, "{}", outputs(&output));
+    let text = outputs(&output);
     for words in ["force.softening.length: 0.05 in the checkpoint, 0.1 now", "time.dt: 0.01", "--force"] {
         assert!(text.contains(words), "{text}");
     }
@@ -292,7 +292,7 @@ fn other_physics_are_refused_and_can_be_forced() {
     let charged = "particles=[{model='uniform-cube',n=400,side=1,charge=1}]";
     let forced = ["--force", "--set", "force.law='coulomb'", "--set", charged];
     let output = folder.run(&[&arguments[..], &forced].concat());
-    assert!(code(&output) == 65 && told(&output).contains("holds no charges"), "{}", told(&output));
+    assert!(code(&output) == 65 && outputs(&output).contains("holds no charges"), "{}", outputs(&output));
     folder.done(&[&arguments[..], &["--force", "-q"]].concat());
     let end = checkpoint::latest(&folder.path("a")).unwrap().unwrap().checkpoint;
     assert_eq!((end.step, end.time), (80, 0.4));
@@ -310,8 +310,8 @@ fn what_cannot_be_resumed_is_told() {
         (&[], 2, "SCENARIO"),
     ] {
         let output = folder.run(arguments);
-        assert_eq!(code(&output), exit, "{arguments:?}: {}", told(&output));
-        assert!(told(&output).contains(words), "{arguments:?}: {}", told(&output));
+        assert_eq!(code(&output), exit, "{arguments:?}: {}", outputs(&output));
+        assert!(outputs(&output).contains(words), "{arguments:?}: {}", outputs(&output));
     }
 }
 
@@ -324,8 +324,8 @@ fn a_directory_belongs_to_one_process_and_a_killed_run_goes_on() {
     wait(|| folder.path("a/snap_000000.hdf").is_file());
     for arguments in [&["case.toml", "--out", "a", "--force"][..], &["--resume", "a"]] {
         let output = folder.run(arguments);
-        assert_eq!(code(&output), 74, "{}", told(&output));
-        assert!(told(&output).contains("another nbody run"), "{}", told(&output));
+        assert_eq!(code(&output), 74, "{}", outputs(&output));
+        assert!(outputs(&output).contains("another nbody run"), "{}", outputs(&output));
     }
     // After the first, checkpoints come by the clock; what is done after one when the process is killed is done again.
     wait(|| folder.path("a/checkpoint.1.hdf").is_file() || child_is_gone(child.id()));
@@ -348,9 +348,9 @@ fn the_wall_clock_stops_a_run_in_time() {
     let folder = Folder::new(SMALL);
     let begun = Instant::now();
     let output = folder.run(&["case.toml", "--out", "a", "--until", "1000000", "--max-wall", "1500ms", "-q"]);
-    assert_eq!(code(&output), 75, "{}", told(&output));
+    assert_eq!(code(&output), 75, "{}", outputs(&output));
     assert!((1.0..10.0).contains(&begun.elapsed().as_secs_f64()));
-    assert!(told(&output).contains("--max-wall") && told(&output).contains("nbody run --resume a"));
+    assert!(outputs(&output).contains("--max-wall") && outputs(&output).contains("nbody run --resume a"));
     assert!(checkpoint::latest(&folder.path("a")).unwrap().unwrap().checkpoint.step > 0);
     assert_eq!(code(&folder.run(&["case.toml", "--max-wall", "soon"])), 2);
 }

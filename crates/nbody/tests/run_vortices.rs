@@ -180,8 +180,8 @@ fn energy_that_viscosity_cannot_give_is_reported() {
     let folder = Folder::new(&RING.replace("end = 1", "end = 100\nviscosity = 1e-4").replace("dt = 0.1", "dt = 50"));
     let sets = ["--set", "output.every=50", "--set", "output.diagnostics_every=50"];
     let output = folder.run(&[&["case.toml", "--out", "a", "--strict"][..], &sets].concat());
-    let told = stderr(&output);
-    assert!(code(&output) == 1 && told.contains("energy"), "{}: {told}", code(&output));
+    let text = stderr(&output);
+    assert!(code(&output) == 1 && text.contains("energy"), "{}: {text}", code(&output));
 }
 
 #[test]
@@ -219,14 +219,14 @@ fn what_vortices_in_space_cannot_be_is_refused() {
         ("[output]", "[output]\nfields = [\"potential\"]", "the potential of vortices in space is a vector"),
         ("law = \"vortex\"", "law = \"gravity\"", "a vortex ring has vorticity, no masses"),
     ] {
-        let told = refused(from, to);
-        assert!(told.contains(says), "{to}: {told}");
-        assert!(!to.starts_with("length") || told.contains("1 mistake;"), "{to}: {told}");
+        let text = refused(from, to);
+        assert!(text.contains(says), "{to}: {text}");
+        assert!(!to.starts_with("length") || text.contains("1 mistake;"), "{to}: {text}");
     }
     let folder = Folder::new(
         &RING.replace("core = 0.3\nspacing = 0.2", "core = 0.6\nspacing = 0.4").replace("end = 1", "end = 0"),
     );
     let output = folder.run(&["case.toml", "--out", "a"]);
-    let told = stderr(&output);
-    assert!(output.status.success() && told.contains("particles.0.spacing = 0.4 is above"), "{told}");
+    let text = stderr(&output);
+    assert!(output.status.success() && text.contains("particles.0.spacing = 0.4 is above"), "{text}");
 }

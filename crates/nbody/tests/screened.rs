@@ -1,6 +1,6 @@
 //! Screened charges, exp(−κr)/r: `eval --kernel yukawa:KAPPA` and `force.screening_length`.
 
-use crate::common::{Folder, code, column, stderr, told};
+use crate::common::{Folder, code, column, outputs, stderr};
 
 /// Charges of both signs in a cube of side 1.
 fn ions(n: usize) -> String {
@@ -31,7 +31,7 @@ fn every_method_keeps_its_tolerance_and_zero_is_laplace() {
                 let words =
                     format!("--kernel yukawa:{kappa} --sources s.csv --method {method} --tolerance {tolerance}");
                 let out = folder.eval(&format!("{words} --check=3000 --output o.csv"));
-                assert_eq!(code(&out), 0, "{words}: {}", told(&out));
+                assert_eq!(code(&out), 0, "{words}: {}", outputs(&out));
             }
         }
     }

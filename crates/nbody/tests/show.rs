@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tiny_skia::Pixmap;
 
-use crate::common::{Folder, code, python, told};
+use crate::common::{Folder, code, outputs, python};
 
 /// Two clusters of stars for 500 Myr.
 const CLUSTERS: &str = "
@@ -34,8 +34,8 @@ every = \"100 Myr\"
 
 fn ok(folder: &Folder, arguments: &[&str]) -> String {
     let output = folder.command(arguments).output().unwrap();
-    assert_eq!(code(&output), 0, "{arguments:?}: {}", told(&output));
-    told(&output)
+    assert_eq!(code(&output), 0, "{arguments:?}: {}", outputs(&output));
+    outputs(&output)
 }
 
 /// Colors of the picture that are neither white nor gray.
@@ -94,10 +94,10 @@ fn the_figure_of_a_flow_is_a_slice_of_its_vorticity() {
     let set = ["--set", "grid.n=16", "--set", "output.fields=['velocity']"];
     ok(&folder, &[&["run", scenario.to_str().unwrap(), "--out", "bare", "-q"], &set[..]].concat());
     let bare = folder.command(&["paraview", "bare"]).output().unwrap();
-    assert!(code(&bare) == 66 && told(&bare).contains("they have it where output.fields has"), "{}", told(&bare));
+    assert!(code(&bare) == 66 && outputs(&bare).contains("they have it where output.fields has"), "{}", outputs(&bare));
     let Some(mut python) = python(".venv", "check_script.py") else { return };
     let output = python.arg(folder.path("run/open_in_paraview.py")).arg("grid").output().unwrap();
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", outputs(&output));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn the_script_for_paraview_shows_particles_in_logarithmic_colors() {
     ok(&folder, &["paraview", "run \"a\""]);
     let Some(mut python) = python(".venv", "check_script.py") else { return };
     let output = python.arg(folder.path("run \"a\"/open_in_paraview.py")).arg("particles").output().unwrap();
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", outputs(&output));
     let missing = folder.command(&["paraview", "nowhere"]).output().unwrap();
     assert_eq!(code(&missing), 66);
 }
@@ -122,7 +122,7 @@ fn yt_and_pynbody_read_units_and_time_without_help() {
         }
         let Some(mut python) = python(".venv", "check_units.py") else { return };
         let output = python.arg(folder.path(file)).arg(folder.path("yt.png")).output().unwrap();
-        assert!(output.status.success(), "{file}: {}", told(&output));
+        assert!(output.status.success(), "{file}: {}", outputs(&output));
     }
 }
 
@@ -133,7 +133,7 @@ fn the_sum_of_the_readme_works_from_the_root_of_a_clone() {
     let line = readme.lines().find(|l| l.contains("nbody eval --sources")).unwrap();
     let words = line.split('>').next().unwrap().split_whitespace().skip(1);
     let output = Command::new(env!("CARGO_BIN_EXE_nbody")).args(words).current_dir(root).output().unwrap();
-    assert_eq!(code(&output), 0, "{line}: {}", told(&output));
+    assert_eq!(code(&output), 0, "{line}: {}", outputs(&output));
     assert!(String::from_utf8_lossy(&output.stdout).lines().count() > 100);
 }
 
@@ -166,7 +166,7 @@ fn the_tutorial_ends_with_a_picture() {
                             // The interpreter alone: the script is that of the page.
                             let mut python = Command::new(python.get_program());
                             let output = python.arg(script).current_dir(folder.path("")).output().unwrap();
-                            assert!(output.status.success(), "{}", told(&output));
+                            assert!(output.status.success(), "{}", outputs(&output));
                         }
                         ["nbody", ref arguments @ ..] => {
                             ok(&folder, arguments);

@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::{Folder, code, told};
+use crate::common::{Folder, code, outputs};
 
 const CASE: &str = "[[particles]]\nmodel = 'file'\npath = 'p.csv'\n[time]\ndt = 0.01\nend = 0.01\n";
 const POINTS: &str = "x,y,z,q\n0,0,0,1\n1,0,0,1\n";
@@ -35,14 +35,14 @@ fn named_pipes_and_devices_are_refused_at_once() {
         }
         for command in commands {
             let output = limited(&folder, &command);
-            assert!(code(&output) == 65 && told(&output).contains("is a pipe"), "{command}: {}", told(&output));
+            assert!(code(&output) == 65 && outputs(&output).contains("is a pipe"), "{command}: {}", outputs(&output));
         }
         let output = limited(&folder, &format!("run case.toml --out a --set particles.0.path={name}"));
-        assert!(code(&output) == 65 && told(&output).contains("is a pipe"), "{name}: {}", told(&output));
+        assert!(code(&output) == 65 && outputs(&output).contains("is a pipe"), "{name}: {}", outputs(&output));
     }
     std::os::unix::fs::symlink("/dev/zero", folder.path("zero.csv")).unwrap();
     let output = limited(&folder, "run case.toml --out a --set particles.0.path=zero.csv");
-    assert!(code(&output) == 65 && told(&output).contains("is a device"), "{}", told(&output));
+    assert!(code(&output) == 65 && outputs(&output).contains("is a device"), "{}", outputs(&output));
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn the_pipes_of_a_shell_are_read() {
     let folder = Folder::with(&[("e.csv", POINTS)]);
     let script = format!("cat e.csv | '{}' eval --sources /dev/stdin", env!("CARGO_BIN_EXE_nbody"));
     let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
-    assert!(code(&output) == 0 && output.stdout == folder.eval("--sources e.csv").stdout, "{}", told(&output));
+    assert!(code(&output) == 0 && output.stdout == folder.eval("--sources e.csv").stdout, "{}", outputs(&output));
 }
 
 /// Each name of an attribute or an array was compared with all of them.
@@ -75,7 +75,7 @@ fn many_attributes_and_arrays_take_linear_time() {
             // Seconds of a processor, which other programs do not take.
             let limited = format!("ulimit -t 10; '{}' {command} {name}", env!("CARGO_BIN_EXE_nbody"));
             let output = Command::new("sh").args(["-c", &limited]).current_dir(folder.path("")).output().unwrap();
-            assert_eq!(code(&output), 0, "{command} {name}: {}", told(&output));
+            assert_eq!(code(&output), 0, "{command} {name}: {}", outputs(&output));
         }
     }
 }
@@ -97,18 +97,22 @@ fn velocities_by_another_name_are_not_dropped() {
         ("vx,v_y,vz", "vy"),
     ] {
         let output = run(names);
-        assert!(code(&output) == 65 && told(&output).contains(&format!("did you mean {meant}?")), "{}", told(&output));
+        assert!(
+            code(&output) == 65 && outputs(&output).contains(&format!("did you mean {meant}?")),
+            "{}",
+            outputs(&output)
+        );
     }
     // Names that nobody can guess are worth a warning.
     let warning = "no columns vx, vy, vz: its particles start at rest; not read: u, v, w";
     for more in [&[][..], &["--dry-run"]] {
         fs::write(folder.path("p.csv"), "x,y,z,u,v,w,mass\n0,0,0,1,0,0,1\n1,0,0,-1,0,0,1\n").unwrap();
         let output = folder.case(&[&["--out", "a", "--force"], more].concat());
-        assert!(code(&output) == 0 && told(&output).matches(warning).count() == 1, "{}", told(&output));
+        assert!(code(&output) == 0 && outputs(&output).matches(warning).count() == 1, "{}", outputs(&output));
     }
     fs::write(folder.path("p.csv"), "x,y,z,mass\n0,0,0,1\n1,0,0,1\n").unwrap();
-    assert!(!told(&folder.case(&["--out", "a", "--force"])).contains("warning: p.csv"));
-    assert!(!told(&run("vx,vy,vz")).contains("at rest"));
+    assert!(!outputs(&folder.case(&["--out", "a", "--force"])).contains("warning: p.csv"));
+    assert!(!outputs(&run("vx,vy,vz")).contains("at rest"));
 }
 
 #[test]
@@ -129,10 +133,10 @@ fn units_in_comments_are_read_or_refused() {
             folder.command(&["convert", "p.csv", "p.hdf", "--force"]).output().unwrap(),
             folder.command(&["info", "p.csv"]).output().unwrap(),
         ] {
-            assert!(code(&output) == 65 && told(&output).contains(says), "{text}: {}", told(&output));
+            assert!(code(&output) == 65 && outputs(&output).contains(says), "{text}: {}", outputs(&output));
         }
         // With units in the scenario nothing is read in silence, unless the table states others.
         let output = folder.case(&[&["--out", "a", "--force", "-q"], &named[..]].concat());
-        assert_eq!(code(&output), if says.starts_with("below") { 65 } else { 0 }, "{text}: {}", told(&output));
+        assert_eq!(code(&output), if says.starts_with("below") { 65 } else { 0 }, "{text}: {}", outputs(&output));
     }
 }

@@ -8,6 +8,7 @@ mod forces;
 pub mod grid;
 mod groups;
 mod intervals;
+mod law;
 pub mod models;
 mod molecular;
 mod plane;

@@ -76,7 +76,7 @@ pub fn calls(mut command: Command, only: &str) -> Vec<Call> {
         command.env("FAULTY_ONLY", only);
     }
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", super::told(&output));
+    assert!(output.status.success(), "{}", super::outputs(&output));
     let (bytes, mut calls, mut at) = (fs::read(log.path()).unwrap(), vec![], 0);
     while at < bytes.len() {
         let end = at + bytes[at..].iter().position(|&b| b == b'\n').unwrap();

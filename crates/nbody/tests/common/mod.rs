@@ -61,12 +61,12 @@ impl Folder {
     /// As [`run`](Self::run), to the end and with success.
     pub fn done(&self, arguments: &[&str]) {
         let output = self.run(arguments);
-        assert_eq!(code(&output), 0, "{arguments:?}: {}", told(&output));
+        assert_eq!(code(&output), 0, "{arguments:?}: {}", outputs(&output));
     }
 }
 
 /// Both outputs of the program.
-pub fn told(output: &Output) -> String {
+pub fn outputs(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
