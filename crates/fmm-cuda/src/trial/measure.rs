@@ -134,7 +134,7 @@ impl SpaceTrial<'_> {
         guard.repair(self.gpu, self.softening, (&sum, &predicted), (norms, self.tolerance, most), to)
     }
 
-    /// The L2 norm of the error of the present sum, measured if the driver has not.
+    /// The L2 norm of the error of the present sum over that of its vectors, measured if the driver has not.
     pub(super) fn l2(&mut self, summed: &Summed, choice: &Choice) -> Result<f64, Error> {
         if choice.is_exact() {
             return Ok(0.0);

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::Findings;
 use super::file::{Kind, examine};
-use super::{Findings, plural};
 use crate::convert::source::INDEX;
 use crate::failure::Failure;
 use crate::files::run_id;
 use crate::files::series::Series;
 use crate::files::{checkpoint, regular};
-use crate::messages::short;
+use crate::messages::{counted, short};
 use crate::run::identity::Identity;
 
 /// Checks all files of a run directory.
@@ -192,20 +192,20 @@ fn diagnostics(
             let ends = [listed.first(), listed.last().filter(|_| complete)];
             let lacking = ends.into_iter().flatten().find(|(_, time)| !times.contains(time));
             let lost = part.and_then(|part| part.lost(steps, times));
-            match (times.windows(2).find(|w| w[0] >= w[1]), lacking) {
-                (Some(w), _) => findings.problem(65, format!("{NAME}: time {} comes after time {}", w[1], w[0])),
-                (None, Some((name, time))) => {
+            match (times.windows(2).find(|w| w[0] >= w[1]), lacking, lost) {
+                (Some(w), ..) => findings.problem(65, format!("{NAME}: time {} comes after time {}", w[1], w[0])),
+                (None, Some((name, time)), _) => {
                     findings
                         .problem(65, format!("{NAME}: no line of time {time}, when {name} was taken: lines are lost"));
                 }
-                (None, None) if lost.is_some() => {
-                    let time = short(lost.unwrap_or_default());
+                (None, None, Some(time)) => {
+                    let time = short(time);
                     let what = format!(
                         "{NAME}: no line of time {time}, which output.diagnostics_every asks for: lines are lost"
                     );
                     findings.problem(65, what);
                 }
-                (None, None) => findings.note(format!("{NAME}: {} {}", times.len(), plural(times.len(), "line"))),
+                (None, None, None) => findings.note(format!("{NAME}: {}", counted(times.len(), "line"))),
             }
         }
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::console;
 use crate::failure::Failure;
+use crate::messages::counted;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -134,10 +135,6 @@ pub fn check(options: &Check) -> Result<(), Failure> {
     console::print(&text)?;
     match findings.problems.len() {
         0 => Ok(()),
-        n => Err(Failure::new(findings.code, format!("{}: {n} {} found", path.display(), plural(n, "problem")))),
+        n => Err(Failure::new(findings.code, format!("{}: {} found", path.display(), counted(n, "problem")))),
     }
-}
-
-fn plural(n: usize, word: &str) -> String {
-    if n == 1 { word.to_string() } else { format!("{word}s") }
 }

@@ -107,8 +107,7 @@ pub fn run(scenario: &GridScenario, options: &Options, threads: usize, begun: In
         let on = counted(threads, "thread");
         console::tell(format_args!("{}: {cells} cells in {blocks} blocks on {on}", scenario.title));
     }
-    let nonsense = sense::of_rings(scenario, &sense::held(scenario, &grid));
-    nonsense.iter().for_each(|text| console::tell(format_args!("nbody: warning: {text}")));
+    let nonsense = sense::warned(scenario, &sense::held(scenario, &grid));
     let nonsense = nonsense.first().filter(|_| options.strict);
     let refuse = |e: fmm_core::Error| Failure::new(failure::code(&e), messages::error(&e));
     let mut solver = who(pairs(&field))?;
@@ -248,8 +247,7 @@ fn plan(
     options: &Options,
     threads: usize,
 ) -> Result<(), Failure> {
-    let nonsense = sense::of_rings(scenario, &sense::held(scenario, grid));
-    nonsense.iter().for_each(|text| console::tell(format_args!("nbody: warning: {text}")));
+    sense::warned(scenario, &sense::held(scenario, grid));
     let sources = field.iter().filter(|w| **w != [0.0; 3]).count();
     // Of a flow what was measured, 1,250 to 1,450 bytes a cell on one level and 2,000 on several: its particles, fields
     // between levels, a checkpoint and its file.

@@ -13,7 +13,7 @@ use fmm_core::grid::{BLOCK, Flow, Solution, Solver, Vorticity};
 use fmm_core::{Error, Stage};
 use serde_json::{Value, json};
 
-use crate::console::{self, notes};
+use crate::console::notes;
 use crate::failure::{self, Failure};
 use crate::files::checkpoint::{self, Checkpoint, State};
 use crate::messages::{self, number};
@@ -111,7 +111,7 @@ pub fn fresh(
     let grid = &scenario.grid;
     let directory = RunDirectory::create(&grid.directory, (&grid.text, &grid.inputs()), options.force, id)?;
     let held = sense::held(grid, flow.grid());
-    sense::of_rings(grid, &held).iter().for_each(|text| console::tell(format_args!("nbody: warning: {text}")));
+    sense::warned(grid, &held);
     let start = Start { scenario, flow, directory, checkpoint: None, files: 0, pairs, held };
     start.run(solver, (options, threads, Wall::from(begun)), stop)
 }

@@ -5,6 +5,7 @@
 use fmm_core::grid::{CELLS, Grid, Rings, Vorticity};
 use rayon::prelude::*;
 
+use crate::console;
 use crate::messages::{number, short};
 use crate::scenario::grid::{GridScenario, Origin, Resolution};
 
@@ -156,6 +157,13 @@ pub fn of_rings(scenario: &GridScenario, held: &[f64]) -> Vec<String> {
         })
     };
     scenario.vorticity.iter().zip(held).enumerate().filter_map(of_part).collect()
+}
+
+/// The same, reported on standard error.
+pub fn warned(scenario: &GridScenario, held: &[f64]) -> Vec<String> {
+    let texts = of_rings(scenario, held);
+    texts.iter().for_each(|text| console::tell(format_args!("nbody: warning: {text}")));
+    texts
 }
 
 /// What is wrong with an energy that has changed by the part `drift`, where nothing takes or gives any.
