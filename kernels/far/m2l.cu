@@ -4,143 +4,12 @@
 // and keeps their sums in registers. It goes through the operators in a fixed order. Each is a
 // product of the sources' coefficients, gathered row by row (zeros where a target has no source at
 // this offset), and the operator's matrix. Both lie in memory in the order in which lanes need
-// them. The warps of a block keep step, so that the first-level cache has the matrix for all of
-// them. Operators whose offsets differ by mirrors share a matrix: mirrors along the axes only
+// them. The warps of a block keep step and share the matrices. Operators whose offsets differ by mirrors share a matrix: mirrors along the axes only
 // change signs, of the sources as they are gathered and of the sums where the mirror changes.
-//
-// Single precision multiplies in TF32 (11 bits), or in three products of numbers that are each the
-// sum of two of bf16 (8 bits each), at the price of one and a half products, with an error of 2^-16
-// of each coefficient. Double precision has tensor cores of its own, or three products of halves (11 bits
-// each), with an error of 2^-22 of each coefficient, at least 2^-39 of the cell's largest. Their exponents are so
-// short that all numbers are scaled by powers of two: the matrices before, each cell's coefficients as they are packed.
-#include "common/tensor.cuh"
-#include "common/tree.cuh"
+#include "far/m2l_steps.cuh"
 
-constexpr unsigned WARPS = 4, BLOCK = 32 * WARPS;
-
-// Numbers as tensor cores have them (Packed) and as sums end (Out); whether they are the sums of two, and scaled.
-struct Tf32 {
-  typedef float Packed, Out;
-  static constexpr bool SPLIT = false, SCALED = false;
-};
-struct Bf16 {
-  typedef float Packed, Out;
-  static constexpr bool SPLIT = true, SCALED = false;
-};
-struct Halves {
-  typedef float Packed;
-  typedef double Out;
-  static constexpr bool SPLIT = true, SCALED = true;
-};
-struct Double {
-  typedef double Packed, Out;
-  static constexpr bool SPLIT = false, SCALED = false;
-};
-
-// What a lane has of a step of 16 coefficients of one cell: 4 of them, or with SPLIT the first parts of 4 and then the remainders.
-template <typename Real> struct Quad;
-template <> struct Quad<float> {
-  uint32_t x[4];
-  __device__ void load(const float *from) {
-    const uint4 a = *reinterpret_cast<const uint4 *>(from);
-    x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
-  }
-  __device__ void flip(const uint4 &s) { x[0] ^= s.x, x[1] ^= s.y, x[2] ^= s.z, x[3] ^= s.w; }
-};
-__device__ inline float flipped(float x, uint32_t sign) { return __uint_as_float(__float_as_uint(x) ^ sign); }
-__device__ inline double flipped(double x, uint32_t sign) { return __hiloint2double(__double2hiint(x) ^ int(sign), __double2loint(x)); }
-template <> struct Quad<double> {
-  double x[4];
-  __device__ void load(const double *from) {
-    const double2 a = *reinterpret_cast<const double2 *>(from), b = *reinterpret_cast<const double2 *>(from + 2);
-    x[0] = a.x, x[1] = a.y, x[2] = b.x, x[3] = b.y;
-  }
-  __device__ void flip(const uint4 &s) {
-    x[0] = flipped(x[0], s.x), x[1] = flipped(x[1], s.y), x[2] = flipped(x[2], s.z), x[3] = flipped(x[3], s.w);
-  }
-};
-
-// Products of 16 rows (8 at lanes 4g..4g+3 in `low` and 8 in `high`) with 8 columns; a lane has 2 of each row.
-__device__ inline void mma_tf32(float *low, float *high, const uint32_t *a, const uint32_t *b, const uint32_t *m) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])
-      : "r"(a[0]), "r"(b[0]), "r"(a[1]), "r"(b[1]), "r"(m[0]), "r"(m[1]));
-}
-#define MMA_SPLIT(NUMBERS, TYPE)                                                                                                         \
-  __device__ inline void mma(NUMBERS, float *low, float *high, const uint32_t *a, const uint32_t *b, const uint32_t *m) {               \
-    asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"             \
-        : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])                                                                       \
-        : "r"(a[0]), "r"(b[0]), "r"(a[1]), "r"(b[1]), "r"(m[0]), "r"(m[1]));                                                             \
-  }                                                                                                                                      \
-  __device__ inline void mma_eight(NUMBERS, float *low, float *high, uint32_t a, uint32_t b, uint32_t m) {                               \
-    asm("mma.sync.aligned.m16n8k8.row.col.f32." TYPE "." TYPE ".f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"                       \
-        : "+f"(low[0]), "+f"(low[1]), "+f"(high[0]), "+f"(high[1])                                                                       \
-        : "r"(a), "r"(b), "r"(m));                                                                                                       \
-  }
-MMA_SPLIT(Bf16, "bf16")
-MMA_SPLIT(Halves, "f16")
-
-// Adds the product of 16 (HALF: 8) coefficients of 32 cells and COUNT times 8 columns in three
-// products. Tensor cores truncate sums instead of rounding them, so a long sum in them would drift.
-// Each sum here has few terms, and those of several columns alternate, since each product waits for
-// the one before it in the same sum.
-template <class Numbers, bool HALF, unsigned COUNT, unsigned TILES>
-__device__ inline void split_product(float (*sum)[TILES][2], unsigned c, const Quad<float> *a, const float *matrix, unsigned lane) {
-  Quad<float> b[COUNT];
-  float few[COUNT][4][2] = {};
-#pragma unroll
-  for (unsigned i = 0; i < COUNT; i++) b[i].load(matrix + ((c + i) * 32 + lane) * 4);
-#pragma unroll
-  for (unsigned product = 0; product < 3; product++) {
-    // Low by high, high by low, high by high.
-    const unsigned of_a = product == 0 ? 2 : 0, of_b = product == 1 ? 2 : 0;
-#pragma unroll
-    for (unsigned i = 0; i < COUNT; i++)
-#pragma unroll
-      for (unsigned r = 0; r < 4; r += 2)
-        if constexpr (HALF)
-          mma_eight(Numbers(), few[i][r], few[i][r + 1], a[r].x[of_a], a[r + 1].x[of_a], b[i].x[of_b]);
-        else
-          mma(Numbers(), few[i][r], few[i][r + 1], a[r].x + of_a, a[r + 1].x + of_a, b[i].x + of_b);
-  }
-#pragma unroll
-  for (unsigned i = 0; i < COUNT; i++)
-#pragma unroll
-    for (unsigned r = 0; r < 4; r++)
-#pragma unroll
-      for (unsigned j = 0; j < 2; j++) sum[r][c + i][j] += few[i][r][j];
-}
-
-// Adds the product of a step and the columns of the block.
-template <class Numbers, unsigned TILES, bool HALF>
-__device__ inline void product(float (*sum)[TILES][2], const Quad<float> *a, const float *matrix, unsigned lane) {
-  if constexpr (Numbers::SPLIT) {
-#pragma unroll
-    for (unsigned c = 0; c + 1 < TILES; c += 2) split_product<Numbers, HALF, 2, TILES>(sum, c, a, matrix, lane);
-    if constexpr (TILES % 2 == 1) split_product<Numbers, HALF, 1, TILES>(sum, TILES - 1, a, matrix, lane);
-  } else {
-#pragma unroll
-    for (unsigned c = 0; c < TILES; c++) {
-      Quad<float> b;
-      b.load(matrix + (c * 32 + lane) * 4);
-#pragma unroll
-      for (unsigned r = 0; r < 4; r += 2) {
-        mma_tf32(sum[r][c], sum[r + 1][c], a[r].x, a[r + 1].x, b.x);
-        if constexpr (!HALF) mma_tf32(sum[r][c], sum[r + 1][c], a[r].x + 2, a[r + 1].x + 2, b.x + 2);
-      }
-    }
-  }
-}
-template <class, unsigned TILES, bool HALF>
-__device__ inline void product(double (*sum)[TILES][2], const Quad<double> *a, const double *matrix, unsigned lane) {
-#pragma unroll
-  for (unsigned c = 0; c < TILES; c++) {
-    Quad<double> b;
-    b.load(matrix + (c * 32 + lane) * 4);
-#pragma unroll
-    for (unsigned r = 0; r < 4; r += 2) mma_f64<HALF ? 2 : 4>(sum[r][c], sum[r + 1][c], a[r].x, a[r + 1].x, b.x);
-  }
-}
+// An operator's matrix; the bits above are the axes that it is mirrored along. And a slot in which a warp has no source.
+constexpr uint32_t MATRIX = 0x1fffffff, IDLE = 0x80000000;
 
 // Whether a tile has cells with bodies that are summed here. Its cells are in the order of their bodies.
 __device__ inline bool in_share(const M2lView &v, size_t tile) {
@@ -153,18 +22,19 @@ __device__ inline bool in_share(const M2lView &v, size_t tile) {
 template <class Numbers, unsigned TILES> __device__ inline void m2l(const M2lView &v) {
   using Real = typename Numbers::Packed;
   using Out = typename Numbers::Out;
+  using Steps = typename StepsOf<Numbers, TILES>::Type;
   const unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const unsigned blocks = v.columns / TILES, first = blockIdx.x % blocks * TILES;
-  const uint32_t warp = blockIdx.x / blocks * WARPS + threadIdx.x / 32, tile = warp / (CELLS / 32);
-  // Warps beyond the last tile, and those of tiles that another GPU sums, only keep step.
+  const uint32_t warp = blockIdx.x / blocks * (blockDim.x / 32) + threadIdx.x / 32, tile = warp / (CELLS / 32);
+  // Warps beyond the last tile, and those of tiles that another GPU sums, only copy matrices.
   const bool works = tile < v.tiles_len && in_share(v, tile);
   if (!__syncthreads_or(works)) return;
   const unsigned base = warp % (CELLS / 32) * 32;
-  const uint32_t *cells = v.tiles + size_t(works ? tile : 0) * CELLS;
+  const uint32_t *cells = v.tiles + size_t(tile < v.tiles_len ? tile : v.tiles_len - 1) * CELLS;
   const unsigned octant = v.octant[cells[0]];
   const unsigned begin = v.slots * blockIdx.y / v.parts, end = v.slots * (blockIdx.y + 1) / v.parts;
-  const auto *from = static_cast<const Real *>(v.from);
-  const unsigned step = v.columns * 128;
+  const auto *from = static_cast<const Real *>(v.from) + 4 * t;
+  const size_t step = v.columns * 128;
   const auto *matrices = static_cast<const Real *>(v.matrices) + first * 128;
   if (v.per_level > 0) {
     unsigned level = 0;
@@ -186,77 +56,116 @@ template <class Numbers, unsigned TILES> __device__ inline void m2l(const M2lVie
         for (unsigned r = 0; r < 4; r++) sum[r][c][j] = flipped(sum[r][c][j], sign);
       }
   };
-  // The sources of the next slot, and this slot's next step, are on their way.
-  float scale_ahead[4] = {};
+  // The sources of the slot after the one that is being copied.
   uint32_t next[4];
-  const auto look = [&](unsigned slot) {
+  unsigned looked = begin;
+  const auto look = [&] {
 #pragma unroll
-    for (unsigned r = 0; r < 4; r++) next[r] = works && slot < end ? table[size_t(slot) * CELLS + 8 * r] : NONE;
+    for (unsigned r = 0; r < 4; r++) next[r] = works && looked < end ? table[size_t(looked) * CELLS + 8 * r] : NONE;
   };
-  const Real *row[4];
-  Quad<Real> ahead[4];
-  bool any = false;
-  const auto turn = [&](unsigned slot) {
-    any = __any_sync(~0u, (next[0] & next[1] & next[2] & next[3]) != NONE);
-    if (any)
+  look();
+  // The step that is brought next.
+  Steps steps;
+  const Real *row[4], *matrix = matrices;
+  const uint32_t *signs = v.source_signs;
+  bool there[4], any = false;
+  unsigned left = 0;
+  const auto bring = [&] {
+    if (left == 0) {
+      unsigned slot = end;
+      uint32_t op = 0;
+      while (looked < end) {
+        slot = looked++;
+        any = __any_sync(~0u, (next[0] & next[1] & next[2] & next[3]) != NONE);
+        const float *scale[4];
 #pragma unroll
-      for (unsigned r = 0; r < 4; r++) {
-        const uint32_t cell = min(next[r], v.zero_row);
-        row[r] = from + size_t(cell) * v.pitch + 4 * t;
-        ahead[r].load(row[r]);
-        if constexpr (Numbers::SCALED) scale_ahead[r] = v.cell_scale[cell];
+        for (unsigned r = 0; r < 4; r++) {
+          there[r] = next[r] != NONE;
+          const uint32_t cell = min(next[r], v.zero_row);
+          row[r] = from + size_t(cell) * v.pitch;
+          scale[r] = v.cell_scale + cell;
+        }
+        look();
+        if (__syncthreads_or(any)) {
+          op = v.operators[octant * v.slots + slot];
+          left = v.steps;
+          if constexpr (Numbers::SCALED) {
+#pragma unroll
+            for (unsigned r = 0; r < 4; r++) steps.bring_scale(r, scale[r], there[r]);
+          }
+          break;
+        }
+        slot = end;
       }
-    look(slot + 1);
-  };
-  look(begin);
-  turn(begin);
-  for (unsigned slot = begin; slot < end; slot++) {
-    __syncthreads();
-    if (!any) {
-      turn(slot + 1);
-      continue;
+      matrix = matrices + (op & MATRIX) * v.steps * step;
+      signs = v.source_signs + (op >> 29) * v.pitch + 4 * t;
+      steps.bring_slot(make_uint2(any ? slot : slot | IDLE, op));
     }
-    const uint32_t op = v.operators[octant * v.slots + slot];
-    const unsigned axes = op >> 29;
+    if (left > 0) {
+      steps.bring_matrix(matrix);
+      matrix += step;
+      if (any) {
+        steps.bring_signs(signs);
+        signs += 16;
+#pragma unroll
+        for (unsigned r = 0; r < 4; r++) {
+          steps.bring_row(r, row[r], there[r]);
+          row[r] += 16;
+        }
+      }
+      left--;
+    }
+    steps.end_bringing();
+  };
+#pragma unroll 1
+  for (unsigned i = 0; i < Steps::AHEAD; i++) bring();
+  while (true) {
+    const uint2 slot = steps.slot();
+    if ((slot.x & ~IDLE) >= end) break;
+    const bool idle = slot.x & IDLE;
+    const unsigned axes = slot.y >> 29;
     if (axes != mirror) {
       mirror_by(axes ^ mirror);
       mirror = axes;
     }
-    const Real *matrix = matrices + size_t(op & 0x1fffffff) * v.steps * step;
-    const uint32_t *signs = v.source_signs + axes * v.pitch + 4 * t;
     // Cells have scales of their own. The steps of an operator are added up first: the whole is rounded once an operator,
     // not once a step.
     Real of_slot[Numbers::SCALED ? 4 : 1][TILES][2] = {};
     Real(*const to_sum)[TILES][2] = Numbers::SCALED ? of_slot : sum;
     float scale[4];
+    // Takes the next step, and has one more brought to where the last one was.
+    const auto take = [&](Quad<Real> *a, bool first) -> const Real * {
+      steps.wait();
+      if constexpr (Numbers::SCALED) {
 #pragma unroll
-    for (unsigned r = 0; r < 4; r++) scale[r] = scale_ahead[r];
-    for (unsigned k = 0; k < v.steps; k++, matrix += step) {
-      const uint4 sign = *reinterpret_cast<const uint4 *>(signs + 16 * k);
-      Quad<Real> a[4];
-#pragma unroll
-      for (unsigned r = 0; r < 4; r++) {
-        a[r] = ahead[r];
-        a[r].flip(sign);
+        for (unsigned r = 0; r < 4; r++)
+          if (first) scale[r] = steps.scale(r);
       }
-      const bool last = k + 1 == v.steps;
-      if (last)
-        turn(slot + 1);
-      else
-#pragma unroll
-        for (unsigned r = 0; r < 4; r++) ahead[r].load(row[r] + 16 * (k + 1));
-      if (last && v.half)
-        product<Numbers, TILES, true>(to_sum, a, matrix, lane);
-      else
-        product<Numbers, TILES, false>(to_sum, a, matrix, lane);
+      const Real *matrix = steps.take(a);
+      bring();
+      return matrix;
+    };
+    const unsigned whole = v.steps - v.half;
+#pragma unroll 1
+    for (unsigned k = 0; k < whole; k++) {
+      Quad<Real> a[4];
+      const Real *matrix = take(a, k == 0);
+      if (!idle) product<Numbers, TILES, false>(to_sum, a, matrix, lane);
     }
-    if constexpr (Numbers::SCALED)
+    if (v.half) {
+      Quad<Real> a[4];
+      const Real *matrix = take(a, whole == 0);
+      if (!idle) product<Numbers, TILES, true>(to_sum, a, matrix, lane);
+    }
+    if constexpr (Numbers::SCALED) {
+      if (idle) continue;
 #pragma unroll
       for (unsigned r = 0; r < 4; r++)
 #pragma unroll
         for (unsigned c = 0; c < TILES; c++)
 #pragma unroll
           for (unsigned j = 0; j < 2; j++) sum[r][c][j] = fmaf(of_slot[r][c][j], scale[r], sum[r][c][j]);
+    }
   }
   mirror_by(mirror);
   if (!works) return;
@@ -279,29 +188,6 @@ template <class Numbers, unsigned TILES> __device__ inline void m2l(const M2lVie
           static_cast<Out *>(v.partial)[(size_t(blockIdx.y) * v.cells + cell) * v.n + k] = all;
       }
   }
-}
-
-__device__ inline float tf32(float x) {
-  unsigned y;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-  return __uint_as_float(y);
-}
-// Two numbers in half the bits, the first in the lower ones, and what they are.
-__device__ inline uint32_t packed_two(Bf16, float x, float y) {
-  uint32_t both;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(y), "f"(x));
-  return both;
-}
-__device__ inline float2 values(Bf16, uint32_t both) { return make_float2(__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000)); }
-__device__ inline uint32_t packed_two(Halves, float x, float y) {
-  uint32_t both;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(y), "f"(x));
-  return both;
-}
-__device__ inline float2 values(Halves, uint32_t both) {
-  float2 v;
-  asm("{.reg .f16 x, y; mov.b32 {x, y}, %2; cvt.f32.f16 %0, x; cvt.f32.f16 %1, y;}" : "=f"(v.x), "=f"(v.y) : "r"(both));
-  return v;
 }
 
 // Bits of the exponent of a number in double precision, and those of the largest scaled coefficient of a cell.

@@ -146,7 +146,7 @@ impl<T: DeviceReal> Far<T> {
         let (targets, sources) = (place.targets.cells as usize, place.sources.cells as usize);
         let (n, tables, tiles) = (far.operators.cut.n, &far.operators.m2l, place.target_tiles.count());
         let m2l = place.pairs[0] > 0;
-        let warps = tiles.div_ceil(2) * WARPS * (tables.cut.columns / tables.cut.tiles);
+        let warps = 2 * tiles * (tables.cut.columns / tables.cut.tiles);
         far.parts = (FILLED / warps.max(1)).clamp(1, MOST_PARTS);
         let slots = if m2l { tiles * tables.slots } else { 0 };
         // M2M has its rows in the same place.

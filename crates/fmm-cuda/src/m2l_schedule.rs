@@ -58,7 +58,7 @@ impl M2lSchedule {
         let mut of_octant = vec![vec![]; 8];
         for class in 0..classes.len() as u32 {
             let offset = classes.offset(class);
-            let octants: Vec<i32> = (0..8).filter(|&octant| meets(octant, offset)).collect();
+            let octants: Vec<u32> = (0..8).filter(|&octant| meets(octant as i32, offset)).collect();
             if octants.is_empty() {
                 continue;
             }
@@ -67,19 +67,22 @@ impl M2lSchedule {
                 bases.push(base);
                 bases.len() - 1
             });
-            let mirrors = (0..3).map(|d| u32::from(offset[d] < 0) << (29 + d)).sum::<u32>();
+            let mirrors = (0..3).map(|d| u32::from(offset[d] < 0) << d).sum::<u32>();
+            let along = (0..3).map(|d| u32::from(offset[d] != 0) << d).sum::<u32>();
             for octant in octants {
-                of_octant[octant as usize].push((mirrors | place as u32, class));
+                // Targets of mirrored octants meet mirrored offsets.
+                let from_first = mirrors ^ octant & along;
+                of_octant[octant as usize].push((from_first, place as u32, mirrors, class));
             }
         }
         let slots = of_octant.iter().map(Vec::len).max().unwrap_or(0);
         let mut operators = vec![0; 8 * slots];
         let mut slot_of = vec![NONE; 8 * classes.len()];
         for (octant, mine) in of_octant.iter_mut().enumerate() {
-            // Operators of one mirror side by side.
+            // Operators of one mirror side by side, and in one slot one matrix for all octants.
             mine.sort_unstable();
-            for (slot, &(operator, class)) in mine.iter().enumerate() {
-                operators[octant * slots + slot] = operator;
+            for (slot, &(_, place, mirrors, class)) in mine.iter().enumerate() {
+                operators[octant * slots + slot] = mirrors << 29 | place;
                 slot_of[octant * classes.len() + class as usize] = slot as u32;
             }
         }
@@ -102,6 +105,23 @@ mod tests {
         let slots = M2lSchedule::new(offsets(4.0));
         assert_eq!((slots.operators.len(), slots.bases.len()), (8 * 189, 56));
         assert_eq!(slots.slot_of.iter().filter(|s| **s != NONE).count(), 8 * 189);
+    }
+
+    /// The warps of a block, whose targets may be of different octants, read one copy of a slot's matrix.
+    #[test]
+    fn a_slot_has_one_matrix_for_all_octants() {
+        for separation2 in [3.0, 4.0, 9.0] {
+            let M2lSchedule { operators, .. } = M2lSchedule::new(offsets(separation2));
+            let slots = operators.len() / 8;
+            for (at, operator) in operators.iter().enumerate() {
+                assert_eq!(
+                    operator & 0x1fff_ffff,
+                    operators[at % slots] & 0x1fff_ffff,
+                    "{separation2} slot {}",
+                    at % slots
+                );
+            }
+        }
     }
 
     /// Mirrored matrices are those of the CPU's operator for every class.

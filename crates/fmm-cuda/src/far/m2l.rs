@@ -2,12 +2,14 @@
 
 use fmm_core::Error;
 
-use super::{Far, WARPS};
+use super::Far;
 use crate::Gpu;
 use crate::mma_layout::DeviceReal;
 use crate::place::Place;
 use crate::view::{M2lView, TILE};
 
+/// Warps of a block of products, each with half of a tile: `WARPS` of the kernels.
+const WARPS: usize = 4;
 /// Cells of a block that puts coefficients in the order of the lanes of M2L, a warp each.
 const CELLS_PER_BLOCK: usize = 8;
 
@@ -65,8 +67,10 @@ impl<T: DeviceReal> Far<T> {
         launch("m2l_table", (2 * tiles, 1), 256)?;
         let rows = place.sources.cells as usize + 1;
         launch(&format!("m2l_pack_{numbers}"), (rows.div_ceil(CELLS_PER_BLOCK), 1), 32 * CELLS_PER_BLOCK)?;
-        let blocks = tiles.div_ceil(2) * (cut.columns / cut.tiles);
-        launch(&format!("m2l_dense_{numbers}_{}", cut.tiles), (blocks, self.parts), 32 * WARPS)?;
+        // The warps of a block share matrices: where each level has its own, they have one tile.
+        let warps = if tables.per_level > 0 { 2 } else { WARPS };
+        let blocks = (2 * tiles).div_ceil(warps) * (cut.columns / cut.tiles);
+        launch(&format!("m2l_dense_{numbers}_{}", cut.tiles), (blocks, self.parts), 32 * warps)?;
         if self.parts > 1 {
             launch(&format!("m2l_parts_{real}"), (self.locals.len().div_ceil(TILE), 1), TILE)?;
         }
