@@ -56,10 +56,15 @@ template <> struct Four<double> { using Type = double4; };
 // Place of Re A_l^m; Im follows it (m > 0).
 __device__ inline unsigned at_harmonic(unsigned l, unsigned m) { return l * l + (m == 0 ? 0 : 2 * m - 1); }
 
-// Shows every harmonic of degree <= p at a place to `visit(l, m, re, im)`, order after order. IRREGULAR: I_l^m, else R_l^m.
-// `factors` are those of fmm-core's `recurrences`.
-template <bool IRREGULAR, typename Real, class Visit>
-__device__ inline void harmonics(unsigned p, const typename Pair2<Real>::Type *__restrict__ factors, const Real *at, Visit visit) {
+struct Nothing {
+  __device__ void operator()(unsigned) const {}
+};
+
+// Shows every harmonic of degree <= p at a place to `visit(l, m, re, im)`, order after order, after `begin(m)`. IRREGULAR: I_l^m, else
+// R_l^m. `factors` are those of fmm-core's `recurrences`.
+template <bool IRREGULAR, typename Real, class Visit, class Begin = Nothing>
+__device__ inline void harmonics(unsigned p, const typename Pair2<Real>::Type *__restrict__ factors, const Real *at, Visit visit,
+                                 Begin begin = {}) {
   Real x = at[0], y = at[1], z = at[2];
   Real w = fused(x, x, fused(y, y, z * z));
   Real re = 1, im = 0;
@@ -71,6 +76,7 @@ __device__ inline void harmonics(unsigned p, const typename Pair2<Real>::Type *_
     z *= w;
   }
   for (unsigned m = 0; m <= p; m++) {
+    begin(m);
     const auto first = *factors++;
     if (m > 0) {
       const Real sx = first.x * x, sy = first.x * y;

@@ -1,4 +1,5 @@
-// Bodies to expansions: P2M in the leaves, P2L by lists. A warp works for one cell, a lane for one body at a time.
+// Bodies to expansions: P2M in the leaves, P2L by lists. A warp works for one cell, a lane for one body at a time. Harmonics are added up
+// over the bodies through shared memory, a window of them at a time: the less memory, the more warps.
 #include "common/image.cuh"
 #include "common/tree.cuh"
 
@@ -17,8 +18,25 @@ template <typename Real, bool LOCAL> __device__ inline void moments(const FarVie
   const Frame<Real> own(tree, cell, half_of(tree, cell));
   const auto *factors = static_cast<const typename Pair2<Real>::Type *>(v.factors);
   Real *row = static_cast<Real *>(v.coefficients) + size_t(cell) * n;
-  Real *stage = reinterpret_cast<Real *>(memory) + size_t(warp) * n * ROW;
+  Real *stage = reinterpret_cast<Real *>(memory) + size_t(warp) * v.window * ROW;
 
+  // Harmonics of 32 bodies lie in the window, in their order, until it has no room for all of the next order m.
+  const auto values = [&](unsigned m) { return (m == 0 ? 1 : 2) * (p + 1 - m); };
+  unsigned held = 0, first_order = 0;
+  const auto add_up = [&](unsigned next_order) {
+    __syncwarp();
+    for (unsigned r = lane; r < held; r += 32) {
+      Real sum = 0;
+#pragma unroll
+      for (unsigned j = 0; j < 32; j++) sum += stage[r * ROW + j];
+      unsigned m = first_order, within = r;
+      while (within >= values(m)) within -= values(m++);
+      row[m == 0 ? at_harmonic(within, 0) : at_harmonic(m + within / 2, m) + within % 2] += sum;
+    }
+    __syncwarp();
+    held = 0;
+    first_order = next_order;
+  };
   const auto add = [&](const Frame<Real> &frame, uint32_t begin, uint32_t end) {
     for (uint32_t first = begin; first < end; first += 32) {
       // Idle lanes repeat a body with strength 0: its harmonics are finite.
@@ -27,31 +45,15 @@ template <typename Real, bool LOCAL> __device__ inline void moments(const FarVie
       const Real q = i < end ? Real(b.q) : Real(0);
       Real at[3];
       frame.place(b, at);
-      if (v.staged) {
-        harmonics<LOCAL, Real>(p, factors, at, [&](unsigned l, unsigned m, Real re, Real im) {
-          const unsigned k = at_harmonic(l, m);
-          stage[k * ROW + lane] = q * re;
-          if (m > 0) stage[(k + 1) * ROW + lane] = q * im;
-        });
-        __syncwarp();
-        for (unsigned k = lane; k < n; k += 32) {
-          Real sum = 0;
-#pragma unroll
-          for (unsigned j = 0; j < 32; j++) sum += stage[k * ROW + j];
-          row[k] += sum;
-        }
-        __syncwarp();
-      } else {
-        harmonics<LOCAL, Real>(p, factors, at, [&](unsigned l, unsigned m, Real re, Real im) {
-          const unsigned k = at_harmonic(l, m);
-          re = warp_sum(q * re);
-          if (lane == 0) row[k] += re;
-          if (m > 0) {
-            im = warp_sum(q * im);
-            if (lane == 0) row[k + 1] += im;
-          }
-        });
-      }
+      const auto hold = [&](unsigned, unsigned m, Real re, Real im) {
+        stage[held++ * ROW + lane] = q * re;
+        if (m > 0) stage[held++ * ROW + lane] = q * im;
+      };
+      const auto make_room = [&](unsigned m) {
+        if (held + values(m) > v.window) add_up(m);
+      };
+      harmonics<LOCAL, Real>(p, factors, at, hold, make_room);
+      add_up(0);
     }
   };
   if constexpr (LOCAL) {

@@ -12,8 +12,10 @@ use crate::mma_layout::DeviceReal;
 use crate::place::Place;
 use crate::view::FarView;
 
-/// Reals that hold one coefficient of the bodies of a warp.
+/// Reals that hold one harmonic of the bodies of a warp, and how many harmonics a warp holds at a time where those of one order are
+/// not more.
 const ROW: usize = 33;
+const WINDOW: usize = 32;
 
 /// Expansions of all cells, and what they are evaluated with.
 pub struct Series<'a, T: DeviceReal> {
@@ -73,16 +75,16 @@ impl<T: DeviceReal> Far<T> {
             return cartesian.launch::<T>(gpu, place, stage, list, (work, count), coefficients);
         }
         let n = (order + 1) * (order + 1);
+        let window = WINDOW.max(2 * order).min(n);
         // What a warp keeps in shared memory: harmonics of its bodies, or four weights of each harmonic.
-        let (reals, gathers) = match name {
-            "p2m" | "p2l" => (n * ROW, true),
-            "l2p" => (4 * n, false),
-            _ => (4 * (order + 2) * (order + 2), false),
+        let reals = match stage {
+            AtBodies::P2M | AtBodies::P2L => window * ROW,
+            AtBodies::L2P => 4 * n,
+            AtBodies::M2P => 4 * (order + 2) * (order + 2),
         };
         let each = reals * size_of::<T>();
-        let staged = each <= SHARED;
-        let warps = if staged { (SHARED / each).min(WARPS) } else { WARPS };
-        assert!(staged || gathers, "the weights of any order fit");
+        let warps = (SHARED / each).min(WARPS);
+        assert!(warps > 0, "what a warp needs of any order fits");
         let view = FarView {
             targets: place.targets,
             sources: place.sources,
@@ -96,12 +98,11 @@ impl<T: DeviceReal> Far<T> {
             sides: place.sides,
             count: count as u32,
             order: order as u32,
-            staged: u32::from(staged),
+            window: window as u32,
         };
-        let shared = if staged { warps * each } else { 0 };
         let blocks = count.div_ceil(warps) as u32;
         let name = format!("{name}_spherical_{}", T::NAME);
         // SAFETY: the arrays have the lengths that the trees and the view say.
-        unsafe { gpu.kernels().launch_with(gpu.stream(), &name, blocks, (32 * warps as u32, shared), &view) }
+        unsafe { gpu.kernels().launch_with(gpu.stream(), &name, blocks, (32 * warps as u32, warps * each), &view) }
     }
 }

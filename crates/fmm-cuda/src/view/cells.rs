@@ -85,8 +85,8 @@ pub struct FarView {
     pub count: u32,
     /// Order of the expansions.
     pub order: u32,
-    /// 1: shared memory holds the harmonics of 32 bodies for each warp.
-    pub staged: u32,
+    /// Harmonics that a warp of P2M or P2L holds at a time.
+    pub window: u32,
 }
 
 /// Multipoles of children to their parents', local expansions of parents to their children's.
