@@ -64,7 +64,8 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
   Body *row = tile + (me - lane);
   float4 *far_row = offsets + (me - lane);
   double at[3], sum[3] = {};
-  for (int d = 0; d < 3; d++) at[d] = (v.position[v.stride * place + d] * v.unit) * v.scale;
+  // Rounded products in both places: one that was fused with the difference would part a target from itself.
+  for (int d = 0; d < 3; d++) at[d] = __dmul_rn(v.position[v.stride * place + d] * v.unit, v.scale);
   // The upper half of the square: halves are in the order of the squares, and a factor of a thousand needs no more digits.
   int largest = 0;
   float largest_far = 0;
@@ -72,7 +73,7 @@ template <template <typename> class Kernel> __device__ inline void guard(const G
   // What is beyond the last source of the part repeats its place without its strength: others may not be there.
   const auto source = [&](uint64_t j) {
     const Body b = v.sources[min(j, end - 1)];
-    return Body{b.x * v.scale, b.y * v.scale, b.z * v.scale, j < end ? b.q : 0};
+    return Body{__dmul_rn(b.x, v.scale), __dmul_rn(b.y, v.scale), __dmul_rn(b.z, v.scale), j < end ? b.q : 0};
   };
   Body next = source(begin + 32 * share + lane);
   for (uint64_t first = begin + 32 * share; first < end; first += 32 * v.split) {

@@ -21,9 +21,6 @@ use crate::place::Place;
 use crate::shares::{Divided, MOST_CHUNKS, chunks_of};
 use crate::view::{AlikeView, Body, DrawView, ErrorView, Sum};
 
-/// The smallest tolerance of sums that single precision measures.
-const SINGLE: f64 = 1e-4;
-
 /// What M2L with halves loses of a cell's multipole, over [`cell_scale`](crate::view::M2lView::cell_scale), of which the largest
 /// coefficient is 2¹⁴ to 2¹⁵ times as much: 1.5e-7 of 2¹⁴, most of it where the products of many cells are added up
 /// (docs/accuracy.md).
@@ -46,7 +43,6 @@ pub struct Predicted {
     targets: usize,
     /// What fields are multiplied by to be in units of half the side of the root.
     unit: f64,
-    tolerance: f64,
     distributed: bool,
 }
 
@@ -155,17 +151,12 @@ impl Predicted {
             has_m2p: u32::from(place.pairs[1] > 0),
         };
         let real = if single { "f32" } else { "f64" };
-        Predicted { view, real, family, classes, cells, targets, unit: root * root, tolerance, distributed }
+        Predicted { view, real, family, classes, cells, targets, unit: root * root, distributed }
     }
 
     /// Whether the expansions are in double precision.
     pub fn is_double(&self) -> bool {
         self.real == "f64"
-    }
-
-    /// Whether single precision of far pairs says enough of this sum: its errors are a hundredth of the tolerance.
-    pub fn allows_single(&self) -> bool {
-        !self.is_double() && self.tolerance >= SINGLE
     }
 
     /// Whether each GPU of a team has its share of the sums, and of their errors, for itself.
