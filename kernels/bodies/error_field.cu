@@ -143,8 +143,9 @@ __device__ inline float of_pairs(const ErrorView &v, uint32_t leaf, double half,
         const float away = __shfl_sync(group, x[d], k, 8) - at[d];
         r2 = fmaf(away, away, r2);
       }
-      const float term = __shfl_sync(group, size, k, 8) / (fmaxf(r2, __shfl_sync(group, least, k, 8)) + core2);
-      sum = fmaf(term, term, sum);
+      r2 = fmaxf(r2, __shfl_sync(group, least, k, 8));
+      const float inverse = 1 / (r2 + core2), term = __shfl_sync(group, size, k, 8) * inverse;
+      sum = fmaf(term * term, r2 * inverse, sum);
     }
   }
   return sum;

@@ -233,8 +233,9 @@ pub fn rounds_pairs(precision: Precision, tolerance: f64, mixed: bool) -> bool {
 pub fn of_pairs(from: [[f64; 2]; 3], core2: f64) -> Octants {
     let [x, y, z] = from.map(|sides| sides.map(|x| x * x));
     std::array::from_fn(|o| {
-        let r2 = larger(x[o & 1] + y[o >> 1 & 1] + z[o >> 2], 1.0) + core2;
-        OF_PAIRS / (r2 * r2)
+        let r2 = larger(x[o & 1] + y[o >> 1 & 1] + z[o >> 2], 1.0);
+        let softened = r2 + core2;
+        OF_PAIRS / (softened * softened) * (r2 / softened)
     })
 }
 

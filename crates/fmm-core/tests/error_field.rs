@@ -100,6 +100,31 @@ fn the_rounding_of_charges_in_single_precision_is_estimated() {
     }
 }
 
+/// In a clump that is shorter than the softening length pairs have next to no force, and lose next to nothing. One factor
+/// is common to all estimates: too large there, they would be too small elsewhere. What is left of this are charges, whose
+/// rounding is taken to add up.
+#[test]
+fn errors_outside_of_a_clump_shorter_than_the_softening_are_estimated() {
+    let clump = 2000;
+    let mut points = uniform(3 * clump, 7);
+    points[..clump].iter_mut().for_each(|x| *x = x.map(|c| 0.3 + 1e-3 * c));
+    let softening = Softening::Plummer(0.015);
+    for (name, q) in [("masses", vec![1.0; 3 * clump]), ("charges", alternating(3 * clump))] {
+        let truth = exact(&points, &q, softening);
+        for order in [6, 12] {
+            let settings = Settings { precision: Precision::F32, tolerance: 5e-5, softening, ..Settings::default() };
+            let settings = Settings { method: Method::Fmm, order: Some(order), errors: true, ..settings };
+            let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
+            let off = |i: usize| (0..3).map(|d| (sum.field[i][d] - truth[i][d]).powi(2)).sum::<f64>().sqrt();
+            let mut ratios: Vec<f64> = (clump..truth.len()).map(|i| off(i) / sum.error[i]).collect();
+            ratios.sort_by(f64::total_cmp);
+            let [half, most] = [0.5, 0.98].map(|part| ratios[(part * ratios.len() as f64) as usize]);
+            println!("{name} p {order}: {half:.2} {most:.2}");
+            assert!(half > 0.05 && half < 4.0 && most < 12.0, "{name} p {order}: {half} {most}");
+        }
+    }
+}
+
 #[test]
 fn errors_are_estimated_only_where_they_are_asked_for() {
     let (points, q) = (uniform(3000, 1), alternating(3000));
