@@ -4,8 +4,9 @@
 // and keeps their sums in registers. It goes through the operators in a fixed order. Each is a
 // product of the sources' coefficients, gathered row by row (zeros where a target has no source at
 // this offset), and the operator's matrix. Both lie in memory in the order in which lanes need
-// them. The warps of a block keep step and share the matrices. Operators whose offsets differ by mirrors share a matrix: mirrors along the axes only
-// change signs, of the sources as they are gathered and of the sums where the mirror changes.
+// them. The warps of a block keep step, and read one matrix. It serves all operators whose offsets
+// differ by mirrors along the axes, which only change signs: of the sources as they are gathered, and
+// of the sums where the mirror changes.
 #include "far/m2l_steps.cuh"
 
 // An operator's matrix; the bits above are the axes that it is mirrored along. And a slot in which a warp has no source.
@@ -26,7 +27,8 @@ template <class Numbers, unsigned TILES> __device__ inline void m2l(const M2lVie
   const unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const unsigned blocks = v.columns / TILES, first = blockIdx.x % blocks * TILES;
   const uint32_t warp = blockIdx.x / blocks * (blockDim.x / 32) + threadIdx.x / 32, tile = warp / (CELLS / 32);
-  // Warps beyond the last tile, and those of tiles that another GPU sums, only copy matrices.
+  // Warps beyond the last tile, and those of tiles that another GPU sums, only keep step, and copy matrices where
+  // these go through shared memory.
   const bool works = tile < v.tiles_len && in_share(v, tile);
   if (!__syncthreads_or(works)) return;
   const unsigned base = warp % (CELLS / 32) * 32;

@@ -43,6 +43,7 @@ public:
   __device__ void bring_signs(const uint32_t *from) {
     if (threadIdx.x % 32 < 4) copy(&stages[to].sign[threadIdx.x / 32][threadIdx.x % 32], from);
   }
+  // Each warp copies a part of the same matrix: a slot has one for all octants.
   __device__ void bring_matrix(const Real *from) {
     for (unsigned i = threadIdx.x; i < TILES * 32; i += blockDim.x) copy(reinterpret_cast<uint4 *>(stages[to].matrix + 4 * i), from + 4 * i);
   }

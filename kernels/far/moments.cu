@@ -20,22 +20,22 @@ template <typename Real, bool LOCAL> __device__ inline void moments(const FarVie
   Real *row = static_cast<Real *>(v.coefficients) + size_t(cell) * n;
   Real *stage = reinterpret_cast<Real *>(memory) + size_t(warp) * v.window * ROW;
 
-  // Harmonics of 32 bodies lie in the window, in their order, until it has no room for all of the next order m.
+  // Harmonics of 32 bodies lie in the window, in their order, until it has no room for all of the next m.
   const auto values = [&](unsigned m) { return (m == 0 ? 1 : 2) * (p + 1 - m); };
-  unsigned held = 0, first_order = 0;
-  const auto add_up = [&](unsigned next_order) {
+  unsigned held = 0, first_m = 0;
+  const auto add_up = [&](unsigned next_m) {
     __syncwarp();
     for (unsigned r = lane; r < held; r += 32) {
       Real sum = 0;
 #pragma unroll
       for (unsigned j = 0; j < 32; j++) sum += stage[r * ROW + j];
-      unsigned m = first_order, within = r;
+      unsigned m = first_m, within = r;
       while (within >= values(m)) within -= values(m++);
       row[m == 0 ? at_harmonic(within, 0) : at_harmonic(m + within / 2, m) + within % 2] += sum;
     }
     __syncwarp();
     held = 0;
-    first_order = next_order;
+    first_m = next_m;
   };
   const auto add = [&](const Frame<Real> &frame, uint32_t begin, uint32_t end) {
     for (uint32_t first = begin; first < end; first += 32) {

@@ -101,8 +101,8 @@ fn the_rounding_of_charges_in_single_precision_is_estimated() {
 }
 
 /// In a clump that is shorter than the softening length pairs have next to no force, and lose next to nothing. One factor
-/// is common to all estimates: too large there, they would be too small elsewhere. What is left of this are charges, whose
-/// rounding is taken to add up.
+/// is common to all estimates: too large there, they would be too small elsewhere. What is left of this are charges, since the
+/// rounding of those of a cell is added up by size.
 #[test]
 fn errors_outside_of_a_clump_shorter_than_the_softening_are_estimated() {
     let clump = 2000;

@@ -79,6 +79,35 @@ fn errors_in_the_plane_are_estimated_only_where_they_are_asked_for() {
     }
 }
 
+/// Where tolerances are tight, algebraic blobs that act as points make the error, at all targets about equally. Both kernels
+/// have the same field.
+#[test]
+fn the_difference_of_blobs_from_points_is_estimated() {
+    let (side, moved) = (70, set("uniform", 4900, 6));
+    let place = |i: usize| [i % side, i / side];
+    let grid: Vec<[f64; 2]> =
+        (0..moved.len()).map(|i| [0, 1].map(|d| (place(i)[d] as f64 + 0.01 * moved[i][d]) / side as f64)).collect();
+    let (grid, q) = (complex(&grid), gamma(&vec![1.0; moved.len()], None));
+    for (kernel, blob, tolerance) in [
+        (Kernel::Harmonic, Blob::Algebraic(2e-4), 1e-9),
+        (Kernel::Harmonic, Blob::Algebraic(2e-3), 1e-6),
+        (Kernel::Log, Blob::Algebraic(1e-3), 1e-8),
+        (Kernel::Harmonic, Blob::Gaussian(5e-3), 1e-6),
+    ] {
+        let run = |method| {
+            let settings = Settings { method, tolerance, leaf_size: Some(20), errors: true, ..double() };
+            evaluate(&settings, kernel, blob, &grid, &q, None, &mut StageTimes::default()).unwrap()
+        };
+        let (exact, found) = (run(Method::Direct).field, run(Method::Fmm));
+        let off = found.field.iter().zip(&exact).map(|(a, b)| (a - b).norm());
+        let mut ratios: Vec<f64> = off.zip(&found.error).map(|(off, error)| off / error).collect();
+        ratios.sort_by(f64::total_cmp);
+        let [half, most] = [0.5, 0.98].map(|part| ratios[(part * ratios.len() as f64) as usize]);
+        println!("{kernel:?} {blob:?}: {half:.2} {most:.2}");
+        assert!(half > 0.1 && most < 8.0, "{kernel:?} {blob:?}: {half} {most}");
+    }
+}
+
 /// Lengths and strengths of other units, by powers of two: errors have the unit of the field.
 #[test]
 fn estimates_in_the_plane_have_the_unit_of_the_field() {

@@ -70,7 +70,7 @@ impl M2lSchedule {
             let mirrors = (0..3).map(|d| u32::from(offset[d] < 0) << d).sum::<u32>();
             let along = (0..3).map(|d| u32::from(offset[d] != 0) << d).sum::<u32>();
             for octant in octants {
-                // Targets of mirrored octants meet mirrored offsets.
+                // Targets of mirrored octants meet mirrored offsets: the mirrors that lead to the offset's counterpart at octant 0.
                 let from_first = mirrors ^ octant & along;
                 of_octant[octant as usize].push((from_first, place as u32, mirrors, class));
             }
@@ -93,6 +93,7 @@ impl M2lSchedule {
 #[cfg(test)]
 mod tests {
     use fmm_core::expansion::{Spherical, Translation, matrix};
+    use fmm_core::lists::{Rule, Space};
 
     use super::*;
 
@@ -110,14 +111,26 @@ mod tests {
     /// The warps of a block, whose targets may be of different octants, read one copy of a slot's matrix.
     #[test]
     fn a_slot_has_one_matrix_for_all_octants() {
-        for separation2 in [3.0, 4.0, 9.0] {
-            let M2lSchedule { operators, .. } = M2lSchedule::new(offsets(separation2));
+        let rule = Rule {
+            separation2: 4.0,
+            most_near: 0,
+            point_separation2: 4.0,
+            min_distance: 0.0,
+            m2l_min_pairs: 0,
+            m2p_min_bodies: 0,
+            p2l_min_bodies: 0,
+        };
+        let space = Space::periodic([3.0, 1.0, 2.0], &rule);
+        let long = Offsets { separation2: 4.0, nearer: false, classes: Classes::of_space(4.0, &space) };
+        let all = [offsets(3.0), offsets(4.0), offsets(9.0), long];
+        for offsets in all.into_iter().chain(all.map(|offsets| Offsets { nearer: true, ..offsets })) {
+            let M2lSchedule { operators, .. } = M2lSchedule::new(offsets);
             let slots = operators.len() / 8;
             for (at, operator) in operators.iter().enumerate() {
                 assert_eq!(
                     operator & 0x1fff_ffff,
                     operators[at % slots] & 0x1fff_ffff,
-                    "{separation2} slot {}",
+                    "{offsets:?} slot {}",
                     at % slots
                 );
             }

@@ -4,8 +4,8 @@ use crate::common::{errors, gpu, plummer, uniform};
 use crate::far::{two_clusters, with_copies};
 use fmm_core::error_model::epsilon_of_terms;
 use fmm_core::guard::TRUSTED;
-use fmm_core::{Evaluation, Method, Particles, Precision, Settings, StageTimes};
-use fmm_cuda::{evaluate, measure};
+use fmm_core::{Evaluation, Method, Particles, Precision, Settings, Softening, StageTimes};
+use fmm_cuda::{Gpu, evaluate, measure};
 use testkit::sets::alternating;
 
 /// What the guard measures on its sample is the error over all targets, also where few targets make it.
@@ -48,48 +48,67 @@ fn the_guard_measures_the_error() {
 
 /// The guard has far pairs of sums in single precision in that precision, too, and measures again in double, at the same
 /// targets, what it would refuse. So a tolerance that is a little larger than what is trusted shows the one measure, and a
-/// little smaller one the other. Bodies in knots have neighbors at a millionth of their coordinates.
+/// little smaller one the other.
 #[test]
 fn single_precision_of_the_guard_measures_what_double_does() {
     let Some(gpu) = gpu() else { return };
-    let mut knots = uniform(40_000, 0.0, 48);
-    for i in 0..40_000 {
-        let center = knots.position[i / 400];
-        knots.position[i] = std::array::from_fn(|d| center[d] + 1e-6 * knots.position[i][d]);
-    }
+    let mut clump = uniform(40_000, 0.0, 48);
+    clump.position.iter_mut().for_each(|x| *x = x.map(|c| 0.3 + 1e-6 * c));
     for (name, p) in [
         ("uniform", uniform(100_000, 0.0, 49)),
         ("plummer", plummer(100_000, 50)),
         ("two", two_clusters(60_000, 51)),
-        ("knots", knots),
+        ("far from the origin", clump),
     ] {
         let at = |tolerance: f64| {
-            let (method, order, leaf_size) = (Method::Fmm, Some(5), Some(100));
+            let (method, order, leaf_size) = (Method::Fmm, Some(8), Some(100));
             let settings =
                 Settings { method, precision: Precision::F32, order, leaf_size, tolerance, ..Settings::default() };
             measure(&gpu, &settings, &p.position, &p.strength, None).unwrap().1
         };
-        let about = at(1e-3);
-        assert!(
-            about > 1e-4,
-            "{name}: {about:e}; below, estimates count the rounding of pairs, and samples are others"
-        );
+        // From 1e-4 on estimates do not count the rounding of pairs, and from 4e-4 on M2L multiplies in TF32.
+        let about = at(9e-5);
+        assert!(about > 1e-5 && about < 7e-5, "{name}: {about:e}");
         let [single, double] = [1.1, 0.9].map(|part| at(part * about / TRUSTED));
         println!("{name}: {single:.4e} in single precision, {double:.4e} in double");
-        assert!((single - double).abs() < 2e-7 && single != double, "{name}: {single:e} {double:e}");
+        assert!((single - double).abs() < 1e-7 && single != double, "{name}: {single:e} {double:e}");
     }
 }
 
-/// Estimates of the errors of all targets are those of the cores, but for the common factor that a sample gives.
+/// Whether the estimated errors of all targets are those of the cores, but for the common factor that a sample gives.
+fn compare(gpu: &Gpu, name: &str, settings: &Settings, p: &Particles, targets: Option<&[[f64; 3]]>) {
+    let times = &mut StageTimes::default();
+    let here = evaluate(gpu, settings, &p.position, &p.strength, targets, times).unwrap();
+    let there = fmm_core::evaluate(settings, &p.position, &p.strength, targets, times).unwrap();
+    // What expansions round has no part in the factor. Next to it single precision holds the rest.
+    let epsilon = epsilon_of_terms(settings.precision);
+    let rest = |sum: &Evaluation, i: usize| {
+        let rounding: f64 = sum.field[i].iter().map(|e| (e * epsilon).powi(2)).sum();
+        let rest = sum.error[i].powi(2) - rounding;
+        (rest > 0.1 * rounding).then(|| rest.sqrt())
+    };
+    let n = here.error.len();
+    let mut ratios: Vec<f64> = (0..n).filter_map(|i| rest(&here, i).zip(rest(&there, i))).map(|(a, b)| a / b).collect();
+    ratios.sort_by(f64::total_cmp);
+    let at = |part: f64| ratios[(part * (ratios.len() - 1) as f64) as usize];
+    let [low, middle, high] = [0.01, 0.5, 0.99].map(at);
+    let name = format!("{name} {} {:?} {:?}", settings.method.name(), settings.order, settings.precision);
+    println!("{name}: {low:.4} {middle:.4} {high:.4} of {} of {n}", ratios.len());
+    let within = low > 0.99 * middle && 0.99 * high < middle && ratios.len() > n / 4;
+    assert!(within, "{name}: {low} {middle} {high}");
+}
+
 #[test]
 fn estimates_are_those_of_the_cores() {
     let Some(gpu) = gpu() else { return };
     let elsewhere = uniform(20_000, 0.1, 52).position;
+    let settings = Settings { leaf_size: Some(20), tolerance: 1e-5, errors: true, ..Settings::default() };
+    let charges = Particles { strength: alternating(30_000), ..uniform(30_000, 0.0, 56) };
     for (name, p, targets) in [
-        ("uniform", uniform(30_000, 0.0, 53), Some(&elsewhere[..])),
-        ("plummer", plummer(30_000, 54), None),
-        ("two", two_clusters(30_000, 55), None),
-        ("charges", Particles { strength: alternating(30_000), ..uniform(30_000, 0.0, 56) }, Some(&elsewhere[..])),
+        ("uniform", &uniform(30_000, 0.0, 53), Some(&elsewhere[..])),
+        ("plummer", &plummer(30_000, 54), None),
+        ("two", &two_clusters(30_000, 55), None),
+        ("charges", &charges, Some(&elsewhere[..])),
     ] {
         for (method, order, precision) in [
             (Method::Fmm, 4, Precision::F64),
@@ -98,29 +117,11 @@ fn estimates_are_those_of_the_cores() {
             // With M2L a GPU would round more than cores do.
             (Method::Treecode, 18, Precision::Mixed),
         ] {
-            let (order, leaf_size, tolerance) = (Some(order), Some(20), 1e-5);
-            let settings =
-                Settings { method, precision, order, leaf_size, tolerance, errors: true, ..Settings::default() };
-            let times = &mut StageTimes::default();
-            let here = evaluate(&gpu, &settings, &p.position, &p.strength, targets, times).unwrap();
-            let there = fmm_core::evaluate(&settings, &p.position, &p.strength, targets, times).unwrap();
-            // What expansions round has no part in the factor. Next to it single precision holds the rest.
-            let epsilon = epsilon_of_terms(precision);
-            let rest = |sum: &Evaluation, i: usize| {
-                let rounding: f64 = sum.field[i].iter().map(|e| (e * epsilon).powi(2)).sum();
-                let rest = sum.error[i].powi(2) - rounding;
-                (rest > 0.1 * rounding).then(|| rest.sqrt())
-            };
-            let n = here.error.len();
-            let mut ratios: Vec<f64> =
-                (0..n).filter_map(|i| rest(&here, i).zip(rest(&there, i))).map(|(a, b)| a / b).collect();
-            ratios.sort_by(f64::total_cmp);
-            let at = |part: f64| ratios[(part * (ratios.len() - 1) as f64) as usize];
-            let [low, middle, high] = [0.01, 0.5, 0.99].map(at);
-            let name = format!("{name} {} {order:?} {precision:?}", method.name());
-            println!("{name}: {low:.4} {middle:.4} {high:.4} of {} of {n}", ratios.len());
-            let within = low > 0.99 * middle && 0.99 * high < middle && ratios.len() > n / 4;
-            assert!(within, "{name}: {low} {middle} {high}");
+            compare(&gpu, name, &Settings { method, precision, order: Some(order), ..settings.clone() }, p, targets);
         }
     }
+    // Longer than a half side of leaves, so that the rounding of pairs falls.
+    let softening = Softening::Plummer(0.05);
+    let (method, precision, order) = (Method::Treecode, Precision::Mixed, Some(10));
+    compare(&gpu, "softened", &Settings { method, precision, order, softening, ..settings }, &charges, None);
 }

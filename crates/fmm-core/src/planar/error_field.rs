@@ -4,7 +4,8 @@
 //! that are kept. With R the radius of a box, u its unit and N the first power that is lost:
 //! - a multipole loses |a_N| u^N/d^(N+1) at the distance d from its center, where |a_k| u^k rises as R^k;
 //! - a local expansion loses |b_N| (r/u)^N/u at the distance r from its center, where |b_k|/u^k falls as D^−k with
-//!   D about R/θ, the distance of the nearest sources.
+//!   D about R/θ, the distance of the nearest sources;
+//! - a multipole of algebraic blobs has those of points: |a_0| ε⁴/d⁵ (Gaussian ones are points where expansions act).
 //!
 //! Losses are kept for the four quadrants of the bounding rectangle of each target box: the square at the center of the
 //! quadrant, and its gradient. Within a quadrant the logarithm is linear. Children add what their parent has there.
@@ -14,7 +15,7 @@ use rayon::prelude::*;
 use super::accuracy::THETA;
 use super::bodies::by_leaf;
 use super::execute::Execution;
-use super::{Kernel, Pyramid};
+use super::{Blob, Kernel, Pyramid};
 use crate::error_model::power;
 use crate::math::simd::{Task, Vector, dispatch};
 use crate::math::{CollectVec, Real};
@@ -32,13 +33,17 @@ const LAST: usize = 2;
 /// Boxes of one task.
 const TASK: usize = 64;
 
-/// What expansions of one box lose: the square is `square`·(`unit2`/d²)^n at the distance d of a multipole,
+/// The power of 1/d² that the square of a blob's difference from a point falls with.
+const OF_BLOB: usize = 5;
+
+/// What expansions of one box lose: the square is `square`·(`unit2`/d²)^n + `blob`/d^10 at the distance d of a multipole,
 /// and `square`·(d²/`unit2`)^n of a local expansion.
 #[derive(Clone, Copy)]
 struct Loss {
     center: [f64; 2],
     unit2: f64,
     square: f64,
+    blob: f64,
 }
 
 /// A squared error and its gradient.
@@ -116,7 +121,8 @@ impl Loss {
     /// What a multipole loses at a place.
     #[inline(always)]
     fn of_multipole(&self, at: [f64; 2], n: usize) -> f64 {
-        self.square * power(self.unit2 / step(at, self.center).1, n)
+        let d2 = step(at, self.center).1;
+        self.square * power(self.unit2 / d2, n) + self.blob * power(1.0 / d2, OF_BLOB)
     }
 
     /// What a local expansion loses at a place.
@@ -192,6 +198,7 @@ impl<T: Real> Execution<'_, T> {
         let (series, lost) = (self.series, self.lost::<OF_LOCAL>());
         let log = series.kernel == Kernel::Log;
         let reach = NEAREST / self.plan.choice.theta.unwrap_or(THETA);
+        let core8 = if let Blob::Algebraic(e) = self.blob { e.powi(8) } else { 0.0 };
         // Half of the coefficients at most: the first, of sources of one sign, are no measure.
         let count = LAST.min(lost.div_ceil(2));
         let of_box = |(cell, c): (usize, &[T])| {
@@ -212,7 +219,10 @@ impl<T: Real> Execution<'_, T> {
             }
             let local = if OF_LOCAL { LOCAL } else { 1.0 };
             let center = [tree.center[0][cell], tree.center[1][cell]];
-            Loss { center, unit2: unit * unit, square: local * square / (count as f64 * unit * unit) }
+            let square = local * square / (count as f64 * unit * unit);
+            let [re, im] = [c[0].to_f64(), c[series.part].to_f64()];
+            let blob = if OF_LOCAL { 0.0 } else { (re * re + im * im) * core8 };
+            Loss { center, unit2: unit * unit, square, blob }
         };
         all.par_chunks(series.len()).enumerate().with_min_len(TASK).map(of_box).collect_vec()
     }
@@ -265,21 +275,18 @@ impl<'r, R: Iterator<Item = &'r [u32]>> Task<f64> for Pairs<'_, R> {
             let [x, y]: [[f64; 4]; 2] = [0, 1].map(|d| centers.map(|c| c[d]));
             let [mut value, mut along_x, mut along_y] = [[0.0; 4]; 3];
             for &c in row {
-                let Loss { center, unit2, square } = losses[c as usize];
+                let Loss { center, unit2, square, blob } = losses[c as usize];
                 for q in 0..4 {
                     let [dx, dy] = [x[q] - center[0], y[q] - center[1]];
                     let inverse = 1.0 / (dx * dx + dy * dy);
-                    let here = square * power(unit2 * inverse, n);
-                    value[q] += here;
-                    along_x[q] += here * inverse * dx;
-                    along_y[q] += here * inverse * dy;
+                    let [cut, core] = [square * power(unit2 * inverse, n), blob * power(inverse, OF_BLOB)];
+                    let fall = (n as f64 * cut + OF_BLOB as f64 * core) * inverse;
+                    value[q] += cut + core;
+                    along_x[q] += fall * dx;
+                    along_y[q] += fall * dy;
                 }
             }
-            let factor = -2.0 * n as f64;
-            *out = std::array::from_fn(|q| Slope {
-                value: value[q],
-                gradient: [factor * along_x[q], factor * along_y[q]],
-            });
+            *out = std::array::from_fn(|q| Slope { value: value[q], gradient: [-2.0 * along_x[q], -2.0 * along_y[q]] });
         }
     }
 }

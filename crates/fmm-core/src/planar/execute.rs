@@ -47,6 +47,8 @@ const TASK: usize = 64;
 pub(super) struct Execution<'a, T> {
     pub series: &'a Series<T>,
     pub plan: &'a Plan,
+    /// Its length is in scaled units.
+    pub blob: Blob,
     bodies: &'a Bodies<'a>,
 }
 
@@ -69,7 +71,7 @@ pub fn execute<T: Real>(
     times: &mut StageTimes,
 ) -> Executed {
     let series = Series::<T>::new(kernel, plan.choice.order.unwrap_or(1));
-    let run = Execution { series: &series, plan, bodies };
+    let run = Execution { series: &series, plan, blob, bodies };
     let (targets, sources) = (&plan.targets, plan.source_tree());
     let expansions = |tree: &Pyramid| {
         if plan.choice.order.is_some() { vec![T::ZERO; tree.len() * series.len()] } else { vec![] }

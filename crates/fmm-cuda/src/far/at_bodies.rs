@@ -12,9 +12,10 @@ use crate::mma_layout::DeviceReal;
 use crate::place::Place;
 use crate::view::FarView;
 
-/// Reals that hold one harmonic of the bodies of a warp, and how many harmonics a warp holds at a time where those of one order are
-/// not more.
+/// Reals of one harmonic of a warp's 32 bodies, padded.
 const ROW: usize = 33;
+
+/// Harmonics that a warp holds at a time, at least: one m has up to 2p.
 const WINDOW: usize = 32;
 
 /// Expansions of all cells, and what they are evaluated with.

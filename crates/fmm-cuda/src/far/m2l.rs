@@ -8,8 +8,8 @@ use crate::mma_layout::DeviceReal;
 use crate::place::Place;
 use crate::view::{M2lView, TILE};
 
-/// Warps of a block of products, each with half of a tile: `WARPS` of the kernels.
-const WARPS: usize = 4;
+/// Warps of a block of products, each with half of a tile: `WARPS` of the kernel.
+const M2L_WARPS: usize = 4;
 /// Cells of a block that puts coefficients in the order of the lanes of M2L, a warp each.
 const CELLS_PER_BLOCK: usize = 8;
 
@@ -68,7 +68,7 @@ impl<T: DeviceReal> Far<T> {
         let rows = place.sources.cells as usize + 1;
         launch(&format!("m2l_pack_{numbers}"), (rows.div_ceil(CELLS_PER_BLOCK), 1), 32 * CELLS_PER_BLOCK)?;
         // The warps of a block share matrices: where each level has its own, they have one tile.
-        let warps = if tables.per_level > 0 { 2 } else { WARPS };
+        let warps = if tables.per_level > 0 { 2 } else { M2L_WARPS };
         let blocks = (2 * tiles).div_ceil(warps) * (cut.columns / cut.tiles);
         launch(&format!("m2l_dense_{numbers}_{}", cut.tiles), (blocks, self.parts), 32 * warps)?;
         if self.parts > 1 {
