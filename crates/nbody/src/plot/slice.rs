@@ -1,7 +1,7 @@
 //! Slices through the vorticity of a flow on a grid: its size |ω| at up to four times, in one plane.
 //!
-//! The plane goes through the center of the vorticity at the first time, across the axis for which it meets most of
-//! it. All pictures show the part of it that has vorticity.
+//! The plane goes through the center of the vorticity at the first time, or where next to none is there through its
+//! largest value, across the axis for which it meets most of it. All pictures show the part of it that has vorticity.
 
 use std::collections::HashMap;
 
@@ -15,6 +15,9 @@ use crate::messages::short;
 
 /// The part of the largest |ω| that is shown at least.
 const FAINT: f64 = 0.02;
+
+/// A plane through the center meets at least this part of what one through the largest value does.
+const CENTRAL: f64 = 0.1;
 
 /// Blocks by level and place.
 struct Index<'a> {
@@ -76,22 +79,29 @@ impl Plane {
     fn of_indices(fields: &[Index]) -> Option<Self> {
         // A flow that starts at rest has no vorticity at first.
         let first = fields.iter().find(|f| f.cells().any(|c| c.2 > 0.0))?;
-        let mut sums = [0.0; 4];
+        let (mut sums, mut peak) = ([0.0; 4], ([0.0; 3], 0.0));
         for (x, volume, value) in first.cells() {
             sums[3] += value * volume;
             (0..3).for_each(|k| sums[k] += value * volume * x[k]);
+            if value > peak.1 {
+                peak = (x, value);
+            }
         }
         if sums[3] <= 0.0 {
             return None;
         }
-        let middle: [f64; 3] = std::array::from_fn(|k| sums[k] / sums[3]);
-        // Of equals that across y: most rings have their axis along z.
-        let mut met = [0.0; 3];
-        for (x, volume, value) in first.cells() {
-            let reach = 0.5 * volume.cbrt();
-            (0..3).filter(|&k| (x[k] - middle[k]).abs() <= reach).for_each(|k| met[k] += value * reach * reach);
-        }
-        let across = [0, 2].into_iter().fold(1, |best, k| if met[k] > 1.01 * met[best] { k } else { best });
+        let best = |middle: [f64; 3]| {
+            let mut met = [0.0; 3];
+            for (x, volume, value) in first.cells() {
+                let reach = 0.5 * volume.cbrt();
+                (0..3).filter(|&k| (x[k] - middle[k]).abs() <= reach).for_each(|k| met[k] += value * reach * reach);
+            }
+            // Of equals that across y: most rings have their axis along z.
+            let across = [0, 2].into_iter().fold(1, |best, k| if met[k] > 1.01 * met[best] { k } else { best });
+            (met[across], across, middle)
+        };
+        let [central, highest] = [std::array::from_fn(|k| sums[k] / sums[3]), peak.0].map(best);
+        let (_, across, middle) = if central.0 < CENTRAL * highest.0 { highest } else { central };
         let axes = [[1, 2, 0], [0, 2, 1], [0, 1, 2]][across];
         let highest =
             fields.iter().flat_map(|f| &f.field.blocks).flat_map(|b| &b.values).fold(0.0, |a: f64, v| a.max(*v));
@@ -174,5 +184,16 @@ mod tests {
         assert_eq!(brightness.unwrap().range, (0.0, 3.0));
         assert_eq!(panels[0].pixels[SIDE / 2 * SIDE + SIDE / 2], color::ramp(1.0));
         assert_eq!(panels[0].pixels[0], color::ramp(0.0));
+    }
+
+    /// Two cells at opposite corners, whose center is empty.
+    #[test]
+    fn a_slice_goes_through_the_largest_value_where_the_center_is_empty() {
+        let mut values = vec![0.0; CELLS];
+        [values[0], values[CELLS - 1]] = [1.0, 1.5];
+        let blocks = vec![Cells { level: 0, first: [0; 3], values }];
+        let field = Magnitude { corner: [0.0; 3], spacing: vec![1.0 / 16.0], blocks };
+        let (_, what) = figure(&[("t = 0".into(), field)]).unwrap();
+        assert_eq!(what, "slice at y = 0.9688");
     }
 }
