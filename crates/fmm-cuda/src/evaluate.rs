@@ -127,7 +127,7 @@ impl DeviceSums {
             _ => 0..0,
         };
         let error = match settings.errors && first {
-            true => trial::errors(gpu, &mut self.arrays, settings.tolerance, (&choice, summed.l2), field)?,
+            true => trial::errors(gpu, &mut self.arrays, settings.tolerance, (&choice, summed.of_vectors), field)?,
             false => vec![],
         };
         if !first {

@@ -49,8 +49,8 @@ pub struct CudaStore {
     strength: Arc<Vec<f64>>,
     coupling: Arc<Vec<f64>>,
     choice: Option<Choice>,
-    /// The L2 norm of the error of the last sum, if estimates of errors are asked for.
-    l2: f64,
+    /// The norm of the error of the last sum over that of its vectors, if estimates of errors are asked for.
+    of_vectors: f64,
     /// Of the last direct sum.
     units: Option<Units>,
     /// Whether there is a sum of the present particles.
@@ -102,7 +102,7 @@ impl CudaStore {
             strength: Arc::default(),
             coupling: Arc::default(),
             choice: None,
-            l2: 0.0,
+            of_vectors: 0.0,
             units: None,
             summed: false,
             wanted: false,
@@ -312,7 +312,7 @@ impl ParticleStore for CudaStore {
         let (choice, summed) = (solved.choice, solved.sums);
         self.coincident_pairs = summed.coincident_pairs.unwrap_or(self.coincident_pairs);
         (self.choice, self.units, self.summed) = (Some(choice), summed.units, true);
-        self.l2 = summed.l2;
+        self.of_vectors = summed.of_vectors;
         self.whole = wanted;
         if self.sliced && !summed.sliced {
             self.gpu.exchange_shares(&self.state.velocity, self.strength.len(), ("velocities", Divided::Evenly))?;
@@ -435,7 +435,13 @@ impl ParticleStore for CudaStore {
             return Ok(vec![]);
         };
         self.gpu.enter()?;
-        trial::errors(&self.gpu, &mut self.arrays, self.settings.tolerance, (choice, self.l2), &self.state.field)
+        trial::errors(
+            &self.gpu,
+            &mut self.arrays,
+            self.settings.tolerance,
+            (choice, self.of_vectors),
+            &self.state.field,
+        )
     }
 
     fn want_potential(&mut self, wanted: bool) {

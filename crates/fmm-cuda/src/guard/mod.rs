@@ -334,13 +334,13 @@ impl Guard {
         unsafe { kernels.launch(gpu.stream(), "guard_join", targets as u32, TILE as u32, &view) }
     }
 
-    /// The estimated errors of the field of a sum whose L2 norm of the error is `l2`, in the caller's
+    /// The estimated errors of the field of a sum, whose error has the norm `of_vectors` over that of the field, in the caller's
     /// order. `unscale` is what `sums` are multiplied by to be the field.
     pub fn errors(
         &mut self,
         gpu: &Gpu,
         predicted: &Predicted,
-        l2: f64,
+        of_vectors: f64,
         (order, sums, unscale): (DevicePointer<u32>, DevicePointer<Sum>, f64),
         count: usize,
     ) -> Result<Vec<f64>, Error> {
@@ -349,7 +349,7 @@ impl Guard {
         // thousandth of the error.
         let rounding = predicted.epsilon() * field;
         let lost = f64::max(error * error - rounding * rounding, 1e-6 * error * error).sqrt();
-        let factor = match l2 * field / lost {
+        let factor = match of_vectors * field / lost {
             factor if factor.is_finite() => factor,
             _ => 1.0,
         };

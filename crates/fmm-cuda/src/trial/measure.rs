@@ -134,8 +134,8 @@ impl SpaceTrial<'_> {
         guard.repair(self.gpu, self.softening, (&sum, &predicted), (norms, self.tolerance, most), to)
     }
 
-    /// The L2 norm of the error of the present sum over that of its vectors, measured if the driver has not.
-    pub(super) fn l2(&mut self, summed: &Summed, choice: &Choice) -> Result<f64, Error> {
+    /// The norm of the error of the present sum over that of its vectors, measured if the driver has not.
+    pub(super) fn of_vectors(&mut self, summed: &Summed, choice: &Choice) -> Result<f64, Error> {
         if choice.is_exact() {
             return Ok(0.0);
         }
@@ -195,7 +195,7 @@ pub fn errors(
     gpu: &Gpu,
     arrays: &mut Arrays,
     tolerance: f64,
-    (choice, l2): (&Choice, f64),
+    (choice, of_vectors): (&Choice, f64),
     field: &Buffer<f64>,
 ) -> Result<Vec<f64>, Error> {
     if field.is_empty() {
@@ -206,13 +206,13 @@ pub fn errors(
     let by_expansions = choice.order.is_some() && !meshed && guard.predicts();
     if let Some(predicted) = fmm.predicted(tolerance, Background::default()).filter(|_| by_expansions) {
         let to = (fmm.order(), fmm.sums(), 1.0 / fmm.strength_scale());
-        return guard.errors(gpu, &predicted, l2, to, field.len() / 3);
+        return guard.errors(gpu, &predicted, of_vectors, to, field.len() / 3);
     }
     let (sums, epsilon) = (&field.download_threes()?, choice.precision.epsilon());
     // Of a mesh the same everywhere, as on the cores; what a sample finds scales it.
     let largest = sums.as_flattened().iter().fold(0.0, |m: f64, c| m.max(c.abs()));
     let error = &if meshed { vec![tolerance * largest; sums.len()] } else { vec![] };
-    Ok(Prediction { comm: &Solo, sums, error, largest_term: &[], epsilon, relative: true }.calibrated(l2))
+    Ok(Prediction { comm: &Solo, sums, error, largest_term: &[], epsilon, relative: true }.calibrated(of_vectors))
 }
 
 /// The sources of the sums of a guard, whose places in the box are those of `within`.

@@ -79,8 +79,8 @@ pub struct Summed {
     /// The guard's rows for each column of a velocity: component and sample. They are measured
     /// column by column, because the bodies of the next column replace those of the last.
     columns: Vec<(usize, Rows)>,
-    /// The L2 norm of the error, if estimates of errors are asked for.
-    pub l2: f64,
+    /// The norm of the error over that of the vectors, if estimates of errors are asked for.
+    pub of_vectors: f64,
     /// Whether a GPU of a team has the results in its slice of the caller's order alone.
     pub sliced: bool,
 }
@@ -101,7 +101,7 @@ pub fn sum(
     let (mut trial, resolved) = begin(gpu, arrays, settings, bodies, times)?;
     let mut solved = solve(&resolved, kept, &mut trial)?;
     if settings.errors {
-        solved.sums.l2 = trial.l2(&solved.sums, &solved.choice)?;
+        solved.sums.of_vectors = trial.of_vectors(&solved.sums, &solved.choice)?;
     }
     Ok(solved)
 }
