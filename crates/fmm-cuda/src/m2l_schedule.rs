@@ -111,16 +111,7 @@ mod tests {
     /// The warps of a block, whose targets may be of different octants, read one copy of a slot's matrix.
     #[test]
     fn a_slot_has_one_matrix_for_all_octants() {
-        let rule = Rule {
-            separation2: 4.0,
-            most_near: 0,
-            point_separation2: 4.0,
-            min_distance: 0.0,
-            m2l_min_pairs: 0,
-            m2p_min_bodies: 0,
-            p2l_min_bodies: 0,
-        };
-        let space = Space::periodic([3.0, 1.0, 2.0], &rule);
+        let space = Space::periodic([3.0, 1.0, 2.0], &Rule::classical());
         let long = Offsets { separation2: 4.0, nearer: false, classes: Classes::of_space(4.0, &space) };
         let all = [offsets(3.0), offsets(4.0), offsets(9.0), long];
         for offsets in all.into_iter().chain(all.map(|offsets| Offsets { nearer: true, ..offsets })) {

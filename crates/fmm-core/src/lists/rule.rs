@@ -31,8 +31,7 @@ impl Rule {
     }
 
     /// The classical rule of 27 near cells, for cells of any number of bodies.
-    #[cfg(test)]
-    pub(crate) fn classical() -> Self {
+    pub fn classical() -> Self {
         Rule {
             separation2: 4.0,
             most_near: 0,

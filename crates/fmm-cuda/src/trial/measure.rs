@@ -186,7 +186,7 @@ impl SpaceTrial<'_> {
     }
 }
 
-/// The estimated errors of the last sum, whose choice and L2 norm of the error these are and whose results are
+/// The estimated errors of the last sum, whose choice and norm of the error over its vectors these are and whose results are
 /// `field`, in the caller's order.
 ///
 /// # Errors
