@@ -108,6 +108,31 @@ fn the_difference_of_blobs_from_points_is_estimated() {
     }
 }
 
+/// Few targets far from all sources, in boxes whose centers lie next to the middle of what they hold: one estimate that
+/// is far too large would take the factor that is common to all.
+#[test]
+fn estimates_far_from_all_sources_are_of_one_size() {
+    for seed in 0..8 {
+        let (angles, far) = (set("uniform", 5000, seed), set("uniform", 3000, 100 + seed));
+        let turn = |x: f64| Complex64::from_polar(1.0, std::f64::consts::TAU * x);
+        let circle: Vec<Complex64> = angles.iter().map(|a| turn(a[0])).collect();
+        let q: Vec<Complex64> = circle.iter().map(|z| Complex64::from((4.0 * z.re).cos())).collect();
+        let targets: Vec<Complex64> = far.iter().map(|a| (2.0 + 8.0 * a[1]) * turn(a[0])).collect();
+        let run = |method| {
+            let settings = Settings { method, tolerance: 1e-6, errors: true, ..double() };
+            evaluate(&settings, Kernel::Log, Blob::Point, &circle, &q, Some(&targets), &mut StageTimes::default())
+                .unwrap()
+        };
+        let (exact, found) = (run(Method::Direct).field, run(Method::Fmm));
+        let off = found.field.iter().zip(&exact).map(|(a, b)| (a - b).norm());
+        let mut ratios: Vec<f64> = off.zip(&found.error).map(|(off, error)| off / error).collect();
+        ratios.sort_by(f64::total_cmp);
+        let [half, most] = [0.5, 0.98].map(|part| ratios[(part * ratios.len() as f64) as usize]);
+        println!("{seed}: {half:.2} {most:.2}");
+        assert!(half > 0.1 && most < 10.0, "{seed}: {half} {most}");
+    }
+}
+
 /// Lengths and strengths of other units, by powers of two: errors have the unit of the field.
 #[test]
 fn estimates_in_the_plane_have_the_unit_of_the_field() {

@@ -30,6 +30,10 @@ const NEAREST: f64 = 1.25;
 /// The last coefficients whose mean is continued.
 const LAST: usize = 2;
 
+/// What is added to the square of a distance from the center of a local expansion, in squares of the half diagonal of the box
+/// that it is handed down to.
+const SMOOTH: f64 = 0.1;
+
 /// Boxes of one task.
 const TASK: usize = 64;
 
@@ -156,9 +160,13 @@ impl<T: Real> Execution<'_, T> {
                     let logarithms: [Logarithm; 4] =
                         std::array::from_fn(|q| Logarithm::new(centers[q], above[parent][q]));
                     for (child, quadrants) in (4 * parent + 1..).zip(family) {
+                        // No nearer to the center than the quadrant is wide: a loss that vanishes there rises faster than its
+                        // logarithm is continued.
+                        let wide = SMOOTH * rectangles[child].half.iter().map(|h| h * h).sum::<f64>();
                         for (at, sum) in rectangles[child].quadrants().into_iter().zip(quadrants) {
                             let inherited = &logarithms[from.quadrant(at)];
                             let (value, (d, d2)) = (inherited.exponential(at), step(at, loss.center));
+                            let d2 = d2 + wide;
                             let local = loss.square / loss.unit2 * power(d2 / loss.unit2, near - 1);
                             sum.value += value + local * d2;
                             for k in 0..2 {
