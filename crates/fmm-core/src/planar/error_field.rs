@@ -31,8 +31,8 @@ const NEAREST: f64 = 1.25;
 const LAST: usize = 2;
 
 /// What is added to the square of a distance from the center of a local expansion, in squares of the half diagonal of the box
-/// that it is handed down to.
-const SMOOTH: f64 = 0.1;
+/// that it is handed down to, over the power that is lost: it then changes little but small distances.
+const SMOOTH: f64 = 1.0;
 
 /// Boxes of one task.
 const TASK: usize = 64;
@@ -162,7 +162,7 @@ impl<T: Real> Execution<'_, T> {
                     for (child, quadrants) in (4 * parent + 1..).zip(family) {
                         // No nearer to the center than the quadrant is wide: a loss that vanishes there rises faster than its
                         // logarithm is continued.
-                        let wide = SMOOTH * rectangles[child].half.iter().map(|h| h * h).sum::<f64>();
+                        let wide = SMOOTH / n * rectangles[child].half.iter().map(|h| h * h).sum::<f64>();
                         for (at, sum) in rectangles[child].quadrants().into_iter().zip(quadrants) {
                             let inherited = &logarithms[from.quadrant(at)];
                             let (value, (d, d2)) = (inherited.exponential(at), step(at, loss.center));
