@@ -229,8 +229,8 @@ pub fn rounds_pairs(precision: Precision, tolerance: f64, mixed: bool) -> bool {
 /// The squares of what the rounding of pairs with bodies of a cell to single precision loses of the field at the
 /// octants of a target cell, in units of Σ|q| of the source cell over the square of its half side. The offsets of the
 /// lower and of the upper octants from its center are in these half sides, axis by axis, as is the softening length,
-/// whose square is `core2`: a part of each term r/(r² + ε²)^(3/2), with r of a half side at least. Where signs cancel neither
-/// fields nor potentials know of these terms.
+/// whose square is `core2`: a part of each term r/(r² + ε²)^(3/2), with r of a half side at least. Where signs
+/// cancel neither fields nor potentials know of these terms.
 pub fn of_pairs(from: [[f64; 2]; 3], core2: f64) -> Octants {
     let [x, y, z] = from.map(|sides| sides.map(|x| x * x));
     std::array::from_fn(|o| {

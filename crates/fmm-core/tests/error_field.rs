@@ -1,6 +1,10 @@
 //! The estimated error of every target against the true one.
 
-use fmm_core::{Boundary, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, biot_savart, evaluate};
+use std::ops::Range;
+
+use fmm_core::{
+    Boundary, Evaluation, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, biot_savart, evaluate,
+};
 use testkit::sets::*;
 use testkit::space::Reference;
 
@@ -11,6 +15,14 @@ fn within_four(found: &[[f64; 3]], truth: &[[f64; 3]], estimate: &[f64]) -> f64 
     let size = |i: usize| truth[i].iter().map(|c| c * c).sum::<f64>().sqrt();
     let close = |&i: &usize| (0.25..4.0).contains(&(off(i) / estimate[i])) || off(i) < 1e-13 * size(i);
     (0..found.len()).filter(close).count() as f64 / found.len() as f64
+}
+
+/// True over estimated errors of these targets, in the middle and at 98 %.
+fn ratios(sum: &Evaluation, truth: &[[f64; 3]], targets: Range<usize>) -> [f64; 2] {
+    let off = |i: usize| (0..3).map(|d| (sum.field[i][d] - truth[i][d]).powi(2)).sum::<f64>().sqrt();
+    let mut ratios: Vec<f64> = targets.map(|i| off(i) / sum.error[i]).collect();
+    ratios.sort_by(f64::total_cmp);
+    [0.5, 0.98].map(|part| ratios[(part * ratios.len() as f64) as usize])
 }
 
 fn exact(points: &Points, q: &[f64], softening: Softening) -> Vec<[f64; 3]> {
@@ -90,19 +102,16 @@ fn the_rounding_of_charges_in_single_precision_is_estimated() {
             let settings = Settings { precision, order, leaf_size, tolerance, errors: true, ..Settings::default() };
             let settings = Settings { method: Method::Fmm, ..settings };
             let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
-            let off = |i: usize| (0..3).map(|d| (sum.field[i][d] - truth[i][d]).powi(2)).sum::<f64>().sqrt();
-            let mut ratios: Vec<f64> = (0..truth.len()).map(|i| off(i) / sum.error[i]).collect();
-            ratios.sort_by(f64::total_cmp);
-            let [half, most] = [0.5, 0.98].map(|part| ratios[(part * ratios.len() as f64) as usize]);
+            let [half, most] = ratios(&sum, &truth, 0..truth.len());
             println!("{name} {}: {half:.2} {most:.2}", precision.name());
             assert!(half > 0.05 && most < 4.0, "{name} {precision:?}: {half} {most}");
         }
     }
 }
 
-/// In a clump that is shorter than the softening length pairs have next to no force, and lose next to nothing. One factor
-/// is common to all estimates: too large there, they would be too small elsewhere. What is left of this are charges, since the
-/// rounding of those of a cell is added up by size.
+/// In a clump that is shorter than the softening length pairs have next to no force, and lose next to nothing. One
+/// factor is common to all estimates: too large there, they would be too small elsewhere. What is left of this are
+/// charges, since the rounding of those of a cell is added up by size.
 #[test]
 fn errors_outside_of_a_clump_shorter_than_the_softening_are_estimated() {
     let clump = 2000;
@@ -115,10 +124,7 @@ fn errors_outside_of_a_clump_shorter_than_the_softening_are_estimated() {
             let settings = Settings { precision: Precision::F32, tolerance: 5e-5, softening, ..Settings::default() };
             let settings = Settings { method: Method::Fmm, order: Some(order), errors: true, ..settings };
             let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
-            let off = |i: usize| (0..3).map(|d| (sum.field[i][d] - truth[i][d]).powi(2)).sum::<f64>().sqrt();
-            let mut ratios: Vec<f64> = (clump..truth.len()).map(|i| off(i) / sum.error[i]).collect();
-            ratios.sort_by(f64::total_cmp);
-            let [half, most] = [0.5, 0.98].map(|part| ratios[(part * ratios.len() as f64) as usize]);
+            let [half, most] = ratios(&sum, &truth, clump..truth.len());
             println!("{name} p {order}: {half:.2} {most:.2}");
             assert!(half > 0.05 && half < 4.0 && most < 12.0, "{name} p {order}: {half} {most}");
         }

@@ -70,7 +70,8 @@ impl M2lSchedule {
             let mirrors = (0..3).map(|d| u32::from(offset[d] < 0) << d).sum::<u32>();
             let along = (0..3).map(|d| u32::from(offset[d] != 0) << d).sum::<u32>();
             for octant in octants {
-                // Targets of mirrored octants meet mirrored offsets: the mirrors that lead to the offset's counterpart at octant 0.
+                // Targets of mirrored octants meet mirrored offsets: the mirrors that lead to the offset's counterpart
+                // at octant 0.
                 let from_first = mirrors ^ octant & along;
                 of_octant[octant as usize].push((from_first, place as u32, mirrors, class));
             }

@@ -26,8 +26,8 @@ pub struct Cells {
 const NEGLIGIBLE: f64 = 1e-30;
 
 impl Cells {
-    /// The cells of `grid` where `vorticity` is not zero.
-    pub fn new(grid: &Grid, vorticity: &[[f64; 3]], green: Green) -> Self {
+    /// The numbers of the cells whose `vorticity` acts: all that is neither zero nor below 1e-30 of the largest.
+    pub fn numbers(vorticity: &[[f64; 3]]) -> Vec<u32> {
         let largest = |w: &[f64; 3]| w.iter().fold(0.0, |m: f64, w| m.max(w.abs()));
         let least = NEGLIGIBLE * vorticity.par_iter().map(largest).reduce(|| 0.0, f64::max);
         let acts = |w: &[f64; 3]| *w != [0.0; 3] && largest(w) >= least;
@@ -36,7 +36,12 @@ impl Cells {
             .enumerate()
             .map(|(b, w)| (0..CELLS).filter(|&c| acts(&w[c])).map(|c| (b * CELLS + c) as u32).collect())
             .collect_vec();
-        let number: Vec<u32> = by_block.into_iter().flatten().collect();
+        by_block.into_iter().flatten().collect()
+    }
+
+    /// The cells of `grid` where `vorticity` is not zero.
+    pub fn new(grid: &Grid, vorticity: &[[f64; 3]], green: Green) -> Self {
+        let number = Cells::numbers(vorticity);
         let center = |&cell: &u32| grid.center_of(cell as usize / CELLS, cell as usize % CELLS);
         let spacing = |cell: u32| grid.spacing(grid.blocks()[cell as usize / CELLS].level);
         let strength = |&cell: &u32| {

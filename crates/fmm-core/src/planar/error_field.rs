@@ -30,8 +30,8 @@ const NEAREST: f64 = 1.25;
 /// The last coefficients whose mean is continued.
 const LAST: usize = 2;
 
-/// What is added to the square of a distance from the center of a local expansion, in squares of the half diagonal of the box
-/// that it is handed down to, over the power that is lost: it then changes little but small distances.
+/// What is added to the square of a distance from the center of a local expansion, in squares of the half diagonal
+/// of the box that it is handed down to, over the power that is lost: it then changes little but small distances.
 const SMOOTH: f64 = 1.0;
 
 /// Boxes of one task.
@@ -40,8 +40,8 @@ const TASK: usize = 64;
 /// The power of 1/d² that the square of a blob's difference from a point falls with.
 const OF_BLOB: usize = 5;
 
-/// What expansions of one box lose: the square is `square`·(`unit2`/d²)^n + `blob`/d^10 at the distance d of a multipole,
-/// and `square`·(d²/`unit2`)^n of a local expansion.
+/// What expansions of one box lose: the square is `square`·(`unit2`/d²)^n + `blob`/d^10 at the distance d of a
+/// multipole, and `square`·(d²/`unit2`)^n of a local expansion.
 #[derive(Clone, Copy)]
 struct Loss {
     center: [f64; 2],
@@ -148,7 +148,11 @@ impl<T: Real> Execution<'_, T> {
         quadrants.par_chunks_mut(TASK).enumerate().for_each(|(i, out)| {
             let rows = (TASK * i..).map(|cell| lists.m2l.row(cell));
             let boxes = &rectangles[TASK * i..][..out.len()];
-            dispatch(Pairs { rows, boxes, losses: &of_multipole, n: far, out });
+            let losses = &of_multipole[..];
+            match self.blob {
+                Blob::Algebraic(_) => dispatch(Pairs::<_, true> { rows, boxes, losses, n: far, out }),
+                _ => dispatch(Pairs::<_, false> { rows, boxes, losses, n: far, out }),
+            }
         });
         for level in 0..targets.levels {
             let (above, below) = quadrants.split_at_mut(targets.level(level + 1).start);
@@ -160,8 +164,8 @@ impl<T: Real> Execution<'_, T> {
                     let logarithms: [Logarithm; 4] =
                         std::array::from_fn(|q| Logarithm::new(centers[q], above[parent][q]));
                     for (child, quadrants) in (4 * parent + 1..).zip(family) {
-                        // No nearer to the center than the quadrant is wide: a loss that vanishes there rises faster than its
-                        // logarithm is continued.
+                        // A loss that vanishes at the center has a logarithm of any slope there, which would be
+                        // continued beyond all bounds.
                         let wide = SMOOTH / n * rectangles[child].half.iter().map(|h| h * h).sum::<f64>();
                         for (at, sum) in rectangles[child].quadrants().into_iter().zip(quadrants) {
                             let inherited = &logarithms[from.quadrant(at)];
@@ -262,8 +266,8 @@ fn rectangles(tree: &Pyramid) -> Vec<Rectangle> {
     bounds.par_iter().enumerate().map(rectangle).collect_vec()
 }
 
-/// What multipoles lose at the quadrants of a run of boxes.
-struct Pairs<'a, R> {
+/// What multipoles lose at the quadrants of a run of boxes; BLOBS: of algebraic blobs.
+struct Pairs<'a, R, const BLOBS: bool> {
     rows: R,
     boxes: &'a [Rectangle],
     losses: &'a [Loss],
@@ -272,7 +276,7 @@ struct Pairs<'a, R> {
     out: &'a mut [Quadrants],
 }
 
-impl<'r, R: Iterator<Item = &'r [u32]>> Task<f64> for Pairs<'_, R> {
+impl<'r, R: Iterator<Item = &'r [u32]>, const BLOBS: bool> Task<f64> for Pairs<'_, R, BLOBS> {
     type Out = ();
 
     #[inline(always)]
@@ -287,7 +291,8 @@ impl<'r, R: Iterator<Item = &'r [u32]>> Task<f64> for Pairs<'_, R> {
                 for q in 0..4 {
                     let [dx, dy] = [x[q] - center[0], y[q] - center[1]];
                     let inverse = 1.0 / (dx * dx + dy * dy);
-                    let [cut, core] = [square * power(unit2 * inverse, n), blob * power(inverse, OF_BLOB)];
+                    let cut = square * power(unit2 * inverse, n);
+                    let core = if BLOBS { blob * power(inverse, OF_BLOB) } else { 0.0 };
                     let fall = (n as f64 * cut + OF_BLOB as f64 * core) * inverse;
                     value[q] += cut + core;
                     along_x[q] += fall * dx;

@@ -223,8 +223,8 @@ impl Guard {
         if !same_sample {
             self.pick(gpu, sum.targets, targets, predicted.map(Expected::Predicted))?;
         }
-        // A far pair errs by 2e-7, a fiftieth of the least tolerance of sums in single precision. Where terms cancel their sum errs
-        // by more, and double precision decides.
+        // A far pair errs by 2e-7, a fiftieth of the least tolerance of sums in single precision. Where terms cancel
+        // their sum errs by more, and double precision decides.
         let single = !exact && known && predicted.is_some_and(|field| !field.is_double());
         let scale = sum.scale * if single { OTHER_DIGITS } else { 1.0 };
         let sum = &Measured { scale, ..*sum };

@@ -8,9 +8,7 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use fmm_core::grid::sources::Cells;
-use fmm_core::grid::{
-    BLOCK, CELLS, Component, Green, Grid, Parts, Rings, Sampled, Solution, Solve as _, Solver, Vorticity,
-};
+use fmm_core::grid::{BLOCK, CELLS, Component, Grid, Parts, Rings, Sampled, Solution, Solve as _, Solver, Vorticity};
 use fmm_core::{Stage, StageTimes};
 use serde_json::{Value, json};
 
@@ -251,8 +249,7 @@ fn plan(
     threads: usize,
 ) -> Result<(), Failure> {
     sense::warned(scenario, &sense::held(scenario, grid));
-    // Their number is the same with every kernel.
-    let sources = Cells::new(grid, field, Green::default()).len();
+    let sources = Cells::numbers(field).len();
     // Of a flow what was measured, 1,250 to 1,450 bytes a cell on one level and 2,000 on several: its particles, fields
     // between levels, a checkpoint and its file.
     let flow = match (&scenario.steps, &scenario.resolution) {
