@@ -58,9 +58,17 @@ pub struct Call {
     pub data: Vec<u8>,
 }
 
+/// What the paths that count have in common: the name of the watched folder, unless `command` has another.
+fn watch(command: &mut Command) {
+    command.env("LD_PRELOAD", disk());
+    if !command.get_envs().any(|(name, _)| name == "FAULTY_ROOT") {
+        command.env("FAULTY_ROOT", WATCHED);
+    }
+}
+
 /// `command` on a disk that fails so.
 pub fn on_faulty_disk(mut command: Command, fault: Failure) -> Output {
-    command.env("LD_PRELOAD", disk()).env("FAULTY_ROOT", WATCHED);
+    watch(&mut command);
     command.env("FAULTY_AT", fault.at.to_string()).env("FAULTY_DO", fault.action);
     if !fault.only.is_empty() {
         command.env("FAULTY_ONLY", fault.only);
@@ -71,7 +79,8 @@ pub fn on_faulty_disk(mut command: Command, fault: Failure) -> Output {
 /// What `command` does to the watched folder; it must succeed.
 pub fn calls(mut command: Command, only: &str) -> Vec<Call> {
     let log = tempfile::NamedTempFile::new().unwrap();
-    command.env("LD_PRELOAD", disk()).env("FAULTY_ROOT", WATCHED).env("FAULTY_LOG", log.path());
+    watch(&mut command);
+    command.env("FAULTY_LOG", log.path());
     if !only.is_empty() {
         command.env("FAULTY_ONLY", only);
     }
