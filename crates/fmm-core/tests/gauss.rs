@@ -46,6 +46,21 @@ fn corners_of_boxes() {
     }
 }
 
+/// Every term after the first loses up to half a spacing of the sum so far, all on the same side: term by term this was 68 tolerances.
+#[test]
+fn light_sources_after_a_heavy_one() {
+    let mut random = Random(7);
+    let sources: Vec<[f64; 1]> = random.points(40_000);
+    let mut q = vec![1e-3; sources.len()];
+    q[0] = 3e3;
+    let targets: Vec<[f64; 1]> = random.points(500);
+    for route in [None, Some(Route::Hermite), Some(Route::Taylor), Some(Route::HermiteTaylor)] {
+        for tolerance in [1e-13, 1e-14] {
+            kept(&Settings { tolerance, route, ..Settings::new(1.0) }, &sources, &q, Some(&targets));
+        }
+    }
+}
+
 /// A set of full boxes and single points uses more than one route, and its sum is right.
 #[test]
 fn the_choice_mixes_routes() {

@@ -82,6 +82,27 @@ fn special_sets() {
     }
 }
 
+/// Cells that are so much smaller than their distance from others that single precision has no squares of that distance in
+/// their unit, and double precision has none either.
+#[test]
+fn cells_of_all_sizes() {
+    let (u, q) = (strengths(10_000, 21), strengths(10_000, 22));
+    for (precision, power) in [(Precision::F32, 8), (Precision::F64, 8), (Precision::F64, 80)] {
+        let points: Vec<[f64; 2]> =
+            u.iter().map(|u| (u.abs().powi(power), 41.0 * u)).map(|(r, a)| [r * a.cos(), r * a.sin()]).collect();
+        let settings = Settings { precision, ..order(6) };
+        let (fast, direct) = (
+            sum(&Settings { leaf_size: Some(20), ..settings }, Kernel::Log, &points, &q, None),
+            sum(&Settings { method: Method::Direct, order: None, ..order(6) }, Kernel::Log, &points, &q, None),
+        );
+        let square = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>();
+        let off: Vec<f64> = fast.potential.iter().zip(&direct.potential).map(|(a, b)| a - b).collect();
+        let error = (square(&off) / square(&direct.potential)).sqrt();
+        println!("{precision:?}, {power}: {error:e}");
+        assert!(error < 1e-4, "{precision:?}, {power}: {error:e}");
+    }
+}
+
 #[test]
 fn none_one_and_two_points() {
     for kernel in [Kernel::Log, Kernel::Harmonic] {

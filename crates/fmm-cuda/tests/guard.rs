@@ -61,7 +61,7 @@ fn single_precision_of_the_guard_measures_what_double_does() {
         ("far from the origin", clump),
     ] {
         let at = |tolerance: f64| {
-            let (method, order, leaf_size) = (Method::Fmm, Some(8), Some(100));
+            let (method, order, leaf_size) = (Method::Fmm, Some(7), Some(100));
             let settings =
                 Settings { method, precision: Precision::F32, order, leaf_size, tolerance, ..Settings::default() };
             measure(&gpu, &settings, &p.position, &p.strength, None).unwrap().1

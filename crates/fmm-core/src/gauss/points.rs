@@ -3,6 +3,7 @@
 use super::products::{Product, product, products};
 use super::series::{BLOCK, Basis, Block, LANES, Points, Shape};
 use crate::math::simd::{Task, Vector, dispatch};
+use crate::math::two_sum;
 
 /// Points to coefficients: P2M with powers, P2L with Hermite functions.
 pub struct Gather<'a> {
@@ -44,21 +45,35 @@ impl Gather<'_> {
         let (p, width, row) = (shape.order, Block::width(shape), shape.row());
         let stride = row + LANES;
         let n = points.x[0].len();
+        // Of more than one block: its own sum, and what rounding takes from those of all, which may come to some hundred
+        // spacings of numbers where one point is heavier than the others.
+        let [mut part, mut lost] =
+            if n > BLOCK { [vec![0.0; shape.column()], vec![0.0; to.len()]] } else { [vec![], vec![]] };
         for begin in (0..n).step_by(BLOCK) {
             let count = BLOCK.min(n - begin);
             block.functions::<V, D, false>(basis, p, &points, begin, count);
             Block::turn::<V>(&block.terms[0], &mut block.first, p, width, count);
             Block::turn::<V>(&block.terms[D - 1], &mut block.last, p, width, count);
-            for (q, to) in strengths.iter().zip(to.chunks_exact_mut(shape.column())) {
+            for (c, (q, to)) in strengths.iter().zip(to.chunks_exact_mut(shape.column())).enumerate() {
                 for (j, &q) in q[begin..begin + count].iter().enumerate() {
                     let last = &block.last[j * width..][..width];
                     let middle = (0..p).map(|m| block.terms[1.min(D - 1)][m * BLOCK + j]);
                     Block::outer::<V>(shape, q, middle, last, &mut block.products[0][j * stride..][..stride]);
                 }
-                let all = Product { a: &block.first, b: &block.products[0], k: count, rows: p };
-                products::<V, true>(std::iter::once(all), (width, stride), to, (p, row));
+                let all = std::iter::once(Product { a: &block.first, b: &block.products[0], k: count, rows: p });
+                if n <= BLOCK {
+                    products::<V, true>(all, (width, stride), to, (p, row));
+                } else {
+                    products::<V, false>(all, (width, stride), &mut part, (p, row));
+                    for ((to, part), lost) in to.iter_mut().zip(&part).zip(&mut lost[c * part.len()..]) {
+                        let [sum, rest] = two_sum(*to, *part);
+                        *to = sum;
+                        *lost += rest;
+                    }
+                }
             }
         }
+        to.iter_mut().zip(&lost).for_each(|(to, lost)| *to += lost);
         block.keep(shape);
     }
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::bodies::{Bodies, Sum, by_leaf};
 use super::near::Near;
-use super::points::{Batch, Gather, Spread};
+use super::points::{Batch, Gather, Spread, Units};
 use super::pyramid::power;
 use super::series::Series;
 use super::shifts::{L2l, M2l, M2m};
@@ -31,12 +31,15 @@ impl<T: Real> Batch<T> {
         }
     }
 
-    /// Replaces the contents by the points of a box in its units, padded.
-    fn load(&mut self, tree: &Pyramid, q: &[Vec<f64>], points: usize, cell: usize, of: &Pyramid) {
+    /// Replaces the contents by the points of a box of `of`, relative to the center of `cell` of `tree` and in the larger
+    /// unit of the two, padded. Returns that unit: in the smaller one squares of distances may be no numbers.
+    fn load(&mut self, tree: &Pyramid, q: &[Vec<f64>], points: usize, cell: usize, of: &Pyramid) -> i32 {
         self.clear();
         let center = [tree.center[0][cell], tree.center[1][cell]];
-        self.push(&of.x, q, of.range(points), center, power(-tree.exponent[cell]));
+        let larger = tree.exponent[cell].max(of.exponent[points]);
+        self.push(&of.x, q, of.range(points), center, power(-larger));
         self.pad();
+        larger
     }
 }
 
@@ -103,11 +106,6 @@ pub fn execute<T: Real>(
     Executed { sums: out, error }
 }
 
-/// The shift of the logarithms of squared lengths in the unit of a box.
-fn shift(tree: &Pyramid, cell: usize, global: i32) -> f64 {
-    2.0 * f64::from(tree.exponent[cell] + global)
-}
-
 impl<T: Real> Execution<'_, T> {
     fn p2m(&self, multipoles: &mut [T]) {
         let (tree, n) = (self.plan.source_tree(), self.series.len());
@@ -118,7 +116,8 @@ impl<T: Real> Execution<'_, T> {
             |batch, (i, to)| {
                 let cell = leaves.start + i;
                 batch.load(tree, q, cell, cell, tree);
-                dispatch(Gather::<T, false> { series: self.series, batch, shift: 0.0, to });
+                let units = self.units(tree, cell, tree.exponent[cell]);
+                dispatch(Gather::<T, false> { series: self.series, batch, units, to });
             },
         );
     }
@@ -157,9 +156,9 @@ impl<T: Real> Execution<'_, T> {
             |batch, (i, to)| {
                 let cell = leaves.start + i;
                 for &c in rows.row(cell) {
-                    batch.load(targets, q, c as usize, cell, sources);
-                    let shift = shift(targets, cell, self.bodies.global);
-                    dispatch(Gather::<T, true> { series: self.series, batch, shift, to });
+                    let larger = batch.load(targets, q, c as usize, cell, sources);
+                    let units = self.units(targets, cell, larger);
+                    dispatch(Gather::<T, true> { series: self.series, batch, units, to });
                 }
             },
         );
@@ -184,9 +183,9 @@ impl<T: Real> Execution<'_, T> {
         let (tree, n) = (&self.plan.targets, self.series.len());
         let scratch = <(Batch<T>, [Vec<T>; 3])>::default;
         by_leaf(out, tree).into_par_iter().for_each_init(scratch, |(batch, totals), (leaf, out)| {
-            batch.load(tree, &[], leaf, leaf, tree);
+            let exponent = batch.load(tree, &[], leaf, leaf, tree);
             let from = &locals[leaf * n..(leaf + 1) * n];
-            self.spread::<false>(batch, from, tree, leaf, totals, out);
+            self.spread::<false>((batch, exponent), from, tree, leaf, totals, out);
         });
     }
 
@@ -196,17 +195,22 @@ impl<T: Real> Execution<'_, T> {
         by_leaf(out, tree).into_par_iter().for_each_init(scratch, |(batch, totals), (leaf, out)| {
             for &c in self.plan.lists.m2p.row(leaf) {
                 let c = c as usize;
-                batch.load(sources, &[], leaf, c, tree);
+                let larger = batch.load(sources, &[], leaf, c, tree);
                 let from = &multipoles[c * n..(c + 1) * n];
-                self.spread::<true>(batch, from, sources, c, totals, out);
+                self.spread::<true>((batch, larger), from, sources, c, totals, out);
             }
         });
     }
 
-    /// Adds an expansion of a box at the points of a leaf.
+    /// What points in units of 2^`exponent` need of a box.
+    fn units(&self, tree: &Pyramid, cell: usize, exponent: i32) -> Units {
+        Units { shift: 2.0 * f64::from(exponent + self.bodies.global), own: power(tree.exponent[cell] - exponent) }
+    }
+
+    /// Adds an expansion of a box at the points of a leaf, which are in units of 2^`exponent`.
     fn spread<const MULTIPOLE: bool>(
         &self,
-        batch: &Batch<T>,
+        (batch, exponent): (&Batch<T>, i32),
         from: &[T],
         tree: &Pyramid,
         cell: usize,
@@ -218,8 +222,8 @@ impl<T: Real> Execution<'_, T> {
             t.resize(batch.len(), T::ZERO);
         }
         let to = totals.each_mut().map(|t| &mut t[..]);
-        let shift = shift(tree, cell, self.bodies.global);
-        dispatch(Spread::<T, MULTIPOLE> { series: self.series, batch, shift, from, to });
+        let units = self.units(tree, cell, exponent);
+        dispatch(Spread::<T, MULTIPOLE> { series: self.series, batch, units, from, to });
         let inverse = power(-tree.exponent[cell]);
         for (i, o) in out.iter_mut().enumerate() {
             o.potential += totals[0][i].to_f64();

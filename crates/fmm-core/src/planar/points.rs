@@ -57,14 +57,23 @@ impl<T: Real> Batch<T> {
     }
 }
 
+/// The units of a batch and of the expansion of a box that meets it.
+#[derive(Clone, Copy)]
+pub struct Units {
+    /// Added to the logarithms of squared distances in the unit of the batch, by log 2.
+    pub shift: f64,
+    /// The unit of the expansion in that of the batch: 1 but for P2L and M2P, where it may be less.
+    pub own: f64,
+}
+
 /// P2M, or P2L with `LOCAL`: adds the expansion of a batch.
 pub struct Gather<'a, T, const LOCAL: bool> {
     /// The series.
     pub series: &'a Series<T>,
     /// Padded sources.
     pub batch: &'a Batch<T>,
-    /// Added to the logarithms of squared distances in the unit, by log 2.
-    pub shift: f64,
+    /// Those of the batch and of the expansion.
+    pub units: Units,
     /// One expansion.
     pub to: &'a mut [T],
 }
@@ -74,7 +83,8 @@ impl<T: Real, const LOCAL: bool> Task<T> for Gather<'_, T, LOCAL> {
 
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) {
-        let Gather { series, batch, shift, to } = self;
+        let Gather { series, batch, units, to } = self;
+        let (shift, own) = (V::constant(units.shift), V::constant(units.own));
         let (terms, width, n) = (series.terms, T::WIDTH, batch.len());
         let mut sums = [[V::zero(); 2]; MOST];
         let complex = !batch.q[1].is_empty();
@@ -83,7 +93,8 @@ impl<T: Real, const LOCAL: bool> Task<T> for Gather<'_, T, LOCAL> {
             let mut w = [V::load(&batch.q[0][i..]), if complex { V::load(&batch.q[1][i..]) } else { V::zero() }];
             let mut ratio = [x, y];
             if LOCAL {
-                let (inverse, log) = inverse_and_log(x.mul_add(x, y.mul(y)), V::constant(shift));
+                let (inverse, log) = inverse_and_log(x.mul_add(x, y.mul(y)), shift);
+                let inverse = inverse.mul(own);
                 ratio = [x.mul(inverse), V::zero().sub(y.mul(inverse))];
                 if series.kernel == Kernel::Log {
                     sums[0][0] = w[0].mul(V::constant(0.5)).mul_add(log, sums[0][0]);
@@ -120,8 +131,8 @@ pub struct Spread<'a, T, const MULTIPOLE: bool> {
     pub series: &'a Series<T>,
     /// Padded targets.
     pub batch: &'a Batch<T>,
-    /// Added to the logarithms of squared distances in the unit, by log 2.
-    pub shift: f64,
+    /// Those of the batch and of the expansion.
+    pub units: Units,
     /// One expansion.
     pub from: &'a [T],
     /// Potential (log only), and real and imaginary part of G times the unit. As long as the batch.
@@ -133,7 +144,8 @@ impl<T: Real, const MULTIPOLE: bool> Task<T> for Spread<'_, T, MULTIPOLE> {
 
     #[inline(always)]
     fn run<V: Vector<Scalar = T>>(self) {
-        let Spread { series, batch, shift, from, to } = self;
+        let Spread { series, batch, units, from, to } = self;
+        let (shift, own) = (V::constant(units.shift), V::constant(units.own));
         let (terms, part) = (series.terms, series.part);
         let [potential, re, im] = to;
         let log_kernel = series.kernel == Kernel::Log;
@@ -141,7 +153,8 @@ impl<T: Real, const MULTIPOLE: bool> Task<T> for Spread<'_, T, MULTIPOLE> {
             let [x, y] = [V::load(&batch.x[0][i..]), V::load(&batch.x[1][i..])];
             let (mut w, mut log) = ([x, y], V::zero());
             if MULTIPOLE {
-                let (inverse, log_r2) = inverse_and_log(x.mul_add(x, y.mul(y)), V::constant(shift));
+                let (inverse, log_r2) = inverse_and_log(x.mul_add(x, y.mul(y)), shift);
+                let inverse = inverse.mul(own);
                 w = [x.mul(inverse), V::zero().sub(y.mul(inverse))];
                 log = log_r2.mul(V::constant(0.5));
             }
