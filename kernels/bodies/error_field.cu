@@ -26,8 +26,8 @@ __device__ inline double fall(double x, double y, double z, double core2, unsign
 // The side of the octant along an axis: -1 or 1.
 __device__ inline double side_of(unsigned octant, unsigned axis) { return octant >> axis & 1 ? 1 : -1; }
 
-// The mean square of the field of the last degree of each cell: sources first, then targets. A thread has a cell. Single
-// precision holds them: strengths are of order 1, and what underflows is nothing next to any field.
+// The mean square of the field of the last degree of each cell, or what else the weights say: sources first, then targets. A
+// thread has a cell. Single precision holds them: strengths are of order 1, and what underflows is nothing next to any field.
 template <typename Real> __device__ inline void norms(const ErrorView &v) {
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x, sources = v.sources.cells;
   if (k >= sources + v.targets.cells) return;
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
   const unsigned count = v.has_m2l ? unsigned(v.m2l.start[cell + 1] - begin) : 0;
   const uint2 *pairs = reinterpret_cast<const uint2 *>(v.m2l.pairs) + begin;
   const uint4 *by_class = reinterpret_cast<const uint4 *>(v.by_class);
-  float sum[8] = {}, rounded = 0, of_halves = 0;
+  float sum[8] = {}, rounded = 0, of_halves = 0, replaced = 0;
   const double half = half_of(v.targets, cell);
   const float core2 = float(v.core2 / (half * half));
   for (unsigned k = lane; k < count; k += 32 * AHEAD) {
@@ -208,6 +208,14 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
           far *= part * part;
           if (v.of_rounding > 0) rounded = fmaf(v.strength_squares[pair[a].x], far, rounded);
           if (v.cell_scale) of_halves = fmaf(v.cell_scale[pair[a].x] * v.cell_scale[pair[a].x], far, of_halves);
+        }
+    }
+    if (v.charges) {
+#pragma unroll
+      for (unsigned a = 0; a < AHEAD; a++)
+        if (k + 32 * a < count) {
+          const float far = v.far_by_class[pair[a].y], two = core2 * core2 * far;
+          replaced = fmaf(v.charges[pair[a].x] * far, v.replaced_power > 2 ? two * two : two, replaced);
         }
     }
     if (core2 > float(v.core)) {
@@ -238,8 +246,9 @@ __global__ void __launch_bounds__(128) error_pairs(ErrorView v) {
   for (unsigned d = 16; d > 0; d /= 2) {
     rounded += __shfl_xor_sync(~0u, rounded, d);
     of_halves += __shfl_xor_sync(~0u, of_halves, d);
+    replaced += __shfl_xor_sync(~0u, replaced, d);
   }
-  const double lost = v.class_unit * sum[0] + v.of_rounding * rounded + v.of_halves * of_halves;
+  const double lost = v.class_unit * sum[0] + v.of_rounding * rounded + v.of_halves * of_halves + v.replaced * replaced;
   if (lane % 4 == 0) v.octants[8 * size_t(cell) + lane / 4] = lost * power(v.root / half, 4);
 }
 
@@ -301,10 +310,11 @@ __global__ void __launch_bounds__(ERROR_THREADS, 8) error_targets(ErrorView v) {
     near = away < v.near * half * (v.near * half);
     const double unit = power(v.root * scale, 4);
     const double core2 = v.core2 * scale * scale;
-    const double lost = v.norms[source] * unit * fall(from[0], from[1], from[2], core2, p);
-    if (v.of_rounding == 0) return lost;
-    const double r2 = from[0] * from[0] + from[1] * from[1] + from[2] * from[2] + core2;
-    return lost + v.of_rounding * unit * v.strength_squares[source] / (r2 * r2);
+    double lost = v.norms[source] * unit * fall(from[0], from[1], from[2], core2, p);
+    const double r2 = from[0] * from[0] + from[1] * from[1] + from[2] * from[2];
+    if (v.of_rounding > 0) lost += v.of_rounding * unit * v.strength_squares[source] / ((r2 + core2) * (r2 + core2));
+    if (v.charges) lost += v.replaced * unit * v.charges[source] * power(core2 / r2, v.replaced_power) / (r2 * r2);
+    return lost;
   };
   const uint64_t begin_pair = there && v.has_m2p ? v.m2p.start[leaf] : 0;
   const uint64_t end_pair = there && v.has_m2p ? v.m2p.start[leaf + 1] : 0;

@@ -2,7 +2,7 @@
 //!
 //! Expansions of order p lose degrees p + 1 and beyond on both sides of a translation. What is lost
 //! is estimated from degree p, whose mean square over directions is known for every cell (see
-//! [`LastDegree`](crate::expansion::LastDegree)):
+//! [`LastDegree`]):
 //! - a local expansion loses the field of its degree p, continued to the distance r of the target from the center of
 //!   the cell: times r^(2p), in half sides of the cell;
 //! - a multipole loses the field of its degree p, continued to the distance d of the target from the center of the
@@ -20,10 +20,11 @@
 //! is kept for the eight octants of each target cell. Within a cell, and from a cell to its
 //! children, logarithms are interpolated linearly between the centers of the octants.
 
+use crate::expansion::LastDegree;
 use crate::lists::Classes;
 use crate::math::factorial;
 use crate::math::scale::larger;
-use crate::{Boundary, Precision};
+use crate::{Boundary, Family, Precision, Softening};
 
 /// What the square of the last degree of a local expansion counts next to that of a multipole:
 /// measured, so that at orders 2 to 18 most errors are within a factor of 4 of their estimate up to
@@ -123,6 +124,48 @@ pub fn fall(at: [f64; 3], core2: f64, p: usize) -> f64 {
 /// What softening leaves of a power of 1/distance², `far` being the second of these.
 pub fn softened(far: f32, core2: f64, exponent: usize) -> f64 {
     power(1.0 / (1.0 + core2 * f64::from(far).sqrt()), exponent)
+}
+
+/// What 1/r in place of a kernel that is softened at every distance loses of the field of a cell, squared: solid harmonics know no
+/// other. Where charges cancel that of a few cells may be more than the whole field.
+#[derive(Debug, Clone, Copy)]
+pub struct Replaced {
+    /// b² ε^2k of [`Softening::beside_newton`].
+    pub strength: f64,
+    /// k
+    pub power: usize,
+}
+
+impl Replaced {
+    /// That of `softening` in expansions of this family, if there is any.
+    pub fn new(softening: Softening, family: Family) -> Option<Self> {
+        let ((part, power), core) = (softening.beside_newton(), softening.core());
+        let any = family == Family::Spherical && part > 0.0 && core > 0.0;
+        any.then(|| Replaced { strength: (part * core.powi(power)).powi(2), power: power as usize })
+    }
+
+    /// The same where this length is the unit.
+    pub fn in_units_of(self, length: f64) -> Self {
+        Replaced { strength: self.strength / power(length * length, self.power), ..self }
+    }
+
+    /// The charge of a cell as its multipoles of degree 0 and 1 have it: neutral cells have dipoles, which count as at the
+    /// distance of near cells of a list.
+    pub fn charge(self) -> LastDegree {
+        // A field r^−n of a charge has the mean square p² (2 + n²)/3 r^(−2n − 2) of a dipole.
+        let (n, r) = (self.power as f64 + 2.0, NEAREST[0]);
+        let dipole = (2.0 + n * n) / 3.0 / (r * r);
+        let [charge, mut all] = [0, 1].map(|p| LastDegree::new(Family::Spherical, p));
+        // That of the field of 1/r is 2 p².
+        all.multipole.iter_mut().for_each(|w| *w *= 0.5 * dipole);
+        all.multipole.splice(0..0, charge.multipole);
+        LastDegree { places: charge.places.start..all.places.end, multipole: all.multipole, local: vec![] }
+    }
+
+    /// At this square of the distance from a cell, for each unit of the square of its charge.
+    pub fn at(self, r2: f64) -> f64 {
+        self.strength / power(r2, self.power + 2)
+    }
 }
 
 /// From this square of the softening length on, in half sides of a cell, [`softened`] counts.

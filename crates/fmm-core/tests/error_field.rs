@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use fmm_core::{
-    Boundary, Evaluation, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, biot_savart, evaluate,
+    Boundary, Evaluation, Family, Method, PeriodicBox, Precision, Settings, Softening, StageTimes, biot_savart,
+    evaluate,
 };
 use testkit::sets::*;
 use testkit::space::Reference;
@@ -128,6 +129,28 @@ fn errors_outside_of_a_clump_shorter_than_the_softening_are_estimated() {
             println!("{name} p {order}: {half:.2} {most:.2}");
             assert!(half > 0.05 && half < 4.0 && most < 12.0, "{name} p {order}: {half} {most}");
         }
+    }
+}
+
+/// Solid harmonics know 1/r alone. At this order that is nearly all of the error of charges whose kernel is softened at every
+/// distance.
+#[test]
+fn a_softened_kernel_that_is_taken_for_1_r_is_in_the_estimates() {
+    let (points, q) = (uniform(6000, 25), alternating(6000));
+    for (method, softening) in [
+        (Method::Fmm, Softening::Plummer(5e-5)),
+        (Method::Fmm, Softening::P1(3e-3)),
+        (Method::Treecode, Softening::P1(3e-3)),
+    ] {
+        let truth = exact(&points, &q, softening);
+        let (precision, order, leaf_size) = (Precision::F64, Some(18), Some(30));
+        let settings = Settings { method, precision, order, leaf_size, softening, errors: true, ..Settings::default() };
+        let settings = Settings { tolerance: 1e-5, ..settings };
+        let sum = evaluate(&settings, &points, &q, None, &mut StageTimes::default()).unwrap();
+        assert_eq!(sum.choice.expansion, Some(Family::Spherical));
+        let [middle, high] = ratios(&sum, &truth, 0..6000);
+        println!("{method:?} {softening:?}: {middle:.2} {high:.2}");
+        assert!(middle > 0.25 && middle < 2.0 && high < 8.0, "{method:?} {softening:?}: {middle} {high}");
     }
 }
 

@@ -4,8 +4,8 @@
 use cust::memory::DevicePointer;
 use fmm_core::boundary::Background;
 use fmm_core::error_model::{
-    CORE, DOUBTED, LARGEST, LEAST, LOCAL, LOOKED_AT, NEAR, OF_PAIRS, epsilon_of_terms, far_of_classes, least_of_random,
-    of_classes, of_mixed, rounding_of_multipoles, rounds_pairs,
+    CORE, DOUBTED, LARGEST, LEAST, LOCAL, LOOKED_AT, NEAR, OF_PAIRS, Replaced, epsilon_of_terms, far_of_classes,
+    least_of_random, of_classes, of_mixed, rounding_of_multipoles, rounds_pairs,
 };
 use fmm_core::expansion::LastDegree;
 use fmm_core::guard::{EVEN, FLOOR, ROUNDS};
@@ -19,7 +19,7 @@ use crate::mma_layout::DeviceReal;
 use crate::near::Near;
 use crate::place::Place;
 use crate::shares::{Divided, MOST_CHUNKS, chunks_of};
-use crate::view::{AlikeView, Body, DrawView, ErrorView, Sum};
+use crate::view::{AlikeView, Body, DrawView, ErrorView, Sum, TreeView};
 
 /// What M2L with halves loses of a cell's multipole, over [`cell_scale`](crate::view::M2lView::cell_scale), of which the largest
 /// coefficient is 2¹⁴ to 2¹⁵ times as much: 1.5e-7 of 2¹⁴, most of it where the products of many cells are added up
@@ -38,6 +38,8 @@ pub struct Predicted {
     real: &'static str,
     family: Family,
     classes: Classes<3>,
+    /// See [`ErrorView::charges`].
+    replaced: Option<Replaced>,
     /// Cells of sources and targets, and targets.
     cells: [usize; 2],
     targets: usize,
@@ -86,6 +88,7 @@ impl Predicted {
     ) -> Self {
         let Described { root, aspect, family, order, precision, classes, tolerance, softening, .. } = about;
         let Described { background, total, locals, distributed, .. } = about;
+        let (part, power) = softening.beside_newton();
         let epsilon = epsilon_of_terms(precision);
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
@@ -113,6 +116,7 @@ impl Predicted {
             weights: null,
             by_class: null.cast(),
             far_by_class: null.cast(),
+            charges: null.cast(),
             norms: null.cast(),
             octants: null,
             handed: null,
@@ -133,6 +137,7 @@ impl Predicted {
             per_potential: if total > 0.0 { 1.0 / total } else { 0.0 },
             of_pairs: OF_PAIRS,
             of_rounding: rounding_of_multipoles(precision, !far.squares.is_empty()),
+            replaced: part * part,
             floor: FLOOR,
             doubted: (DOUBTED * tolerance).powi(2),
             looked_at: LOOKED_AT as u32,
@@ -149,9 +154,11 @@ impl Predicted {
             same: u32::from(place.same),
             has_m2l: u32::from(place.pairs[0] > 0),
             has_m2p: u32::from(place.pairs[1] > 0),
+            replaced_power: power as u32,
         };
         let real = if single { "f32" } else { "f64" };
-        Predicted { view, real, family, classes, cells, targets, unit: root * root, distributed }
+        let replaced = Replaced::new(softening, family);
+        Predicted { view, real, family, classes, replaced, cells, targets, unit: root * root, distributed }
     }
 
     /// Whether the expansions are in double precision.
@@ -261,6 +268,8 @@ pub struct ErrorField {
     class_unit: f64,
     /// What these hold.
     known: Option<(Family, u32, Classes<3>)>,
+    charges: Buffer<f32>,
+    of_charge: Buffer<f64>,
     norms: Buffer<f32>,
     octants: Buffer<f64>,
     handed: Buffer<f64>,
@@ -281,7 +290,8 @@ impl ErrorField {
         };
         let [sources, targets] = sum.cells;
         let octants = self.octants.growth(8 * targets) + self.handed.growth(8 * targets);
-        self.norms.growth(sources + targets) + octants + self.squares.growth(2 * sum.targets)
+        let charges = self.charges.growth(if sum.replaced.is_some() { sources } else { 0 });
+        self.norms.growth(sources + targets) + charges + octants + self.squares.growth(2 * sum.targets)
     }
 
     /// Queues the error field of a sum.
@@ -293,7 +303,7 @@ impl ErrorField {
             Expected::Predicted(sum) => *sum,
             Expected::Alike(sum) => return self.predict_alike(gpu, sum),
         };
-        let Predicted { view, real, family, classes, cells, targets, .. } = *sum;
+        let Predicted { view, real, family, classes, replaced, cells, targets, .. } = *sum;
         let key = (family, view.order, classes);
         if self.known != Some(key) {
             self.known = None;
@@ -314,11 +324,18 @@ impl ErrorField {
         self.octants.resize(8 * cells[1])?;
         self.handed.resize(8 * cells[1])?;
         self.squares.resize(2 * targets)?;
+        self.charges.resize(if replaced.is_some() { cells[0] } else { 0 })?;
+        let charge = replaced.map(Replaced::charge);
+        if let Some(charge) = &charge {
+            self.of_charge.upload(&charge.multipole)?;
+            gpu.settle()?;
+        }
         let view = ErrorView {
             weights: self.weights.pointer(),
             by_class: self.by_class.pointer(),
             far_by_class: self.far_by_class.pointer(),
             class_unit: self.class_unit,
+            charges: if replaced.is_some() { self.charges.pointer() } else { view.charges },
             norms: self.norms.pointer(),
             octants: self.octants.pointer(),
             handed: self.handed.pointer(),
@@ -331,6 +348,14 @@ impl ErrorField {
             let (kernels, stream) = (gpu.kernels(), gpu.stream());
             let all = blocks(cells[0] + cells[1], CELLS);
             kernels.launch(stream, &format!("error_norms_{real}"), all, CELLS as u32, &view)?;
+            if let Some(charge) = charge {
+                let (norms, weights) = (self.charges.pointer(), self.of_charge.pointer());
+                let (first, width) = (charge.places.start as u32, charge.places.len() as u32);
+                let targets = TreeView { cells: 0, ..view.targets };
+                let strength_squares = DevicePointer::null();
+                let of_charges = ErrorView { targets, strength_squares, weights, norms, first, width, ..view };
+                kernels.launch(stream, &format!("error_norms_{real}"), all, CELLS as u32, &of_charges)?;
+            }
             kernels.launch(stream, "error_pairs", blocks(32 * cells[1], THREADS), THREADS as u32, &view)?;
             kernels.launch(stream, "error_cells", blocks(8 * cells[1], THREADS), THREADS as u32, &view)?;
             let leaves = blocks(8 * view.leaf_count as usize, THREADS);

@@ -123,5 +123,10 @@ fn estimates_are_those_of_the_cores() {
     // Longer than a half side of leaves, so that the rounding of pairs falls.
     let softening = Softening::Plummer(0.05);
     let (method, precision, order) = (Method::Treecode, Precision::Mixed, Some(10));
-    compare(&gpu, "softened", &Settings { method, precision, order, softening, ..settings }, &charges, None);
+    compare(&gpu, "softened", &Settings { method, precision, order, softening, ..settings.clone() }, &charges, None);
+    // 1/r from so near on that little else errs.
+    for (method, softening) in [(Method::Fmm, Softening::Plummer(5e-5)), (Method::Treecode, Softening::P1(3e-3))] {
+        let settings = Settings { method, order: Some(18), precision: Precision::F64, softening, ..settings.clone() };
+        compare(&gpu, "1/r for a softened kernel", &settings, &charges, Some(&elsewhere));
+    }
 }

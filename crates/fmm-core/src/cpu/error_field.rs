@@ -15,9 +15,9 @@ use super::schedule::Expansions;
 use super::sorted::{Sum, by_leaf};
 use crate::Settings;
 use crate::error_model::{
-    CORE, DOUBTED, Interpolated, LOCAL, LOOKED_AT, NEAR, Octants, centers, epsilon_of_terms, fall, far_of_classes,
-    largest_term, least_of_random, of_classes, of_mixed, of_pairs, per_potential, power, rounding_of_multipoles,
-    rounding_of_terms, rounds_pairs, softened, square,
+    CORE, DOUBTED, Interpolated, LOCAL, LOOKED_AT, NEAR, Octants, Replaced, centers, epsilon_of_terms, fall,
+    far_of_classes, largest_term, least_of_random, of_classes, of_mixed, of_pairs, per_potential, power,
+    rounding_of_multipoles, rounding_of_terms, rounds_pairs, softened, square,
 };
 use crate::expansion::{Expansion, LastDegree};
 use crate::lists::Pair;
@@ -42,6 +42,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
         let rounding = rounding_of_multipoles(self.plan.choice.precision, !squares.is_empty());
         let (core, core_of_terms) = (settings.softening.core(), settings.softening.core_of_terms());
         let far_by_class = if rounding > 0.0 || core > 0.0 { far_of_classes(classes) } else { vec![] };
+        let replaced = Replaced::new(settings.softening, family);
+        let charges = replaced.map(Replaced::charge).map_or(vec![], |c| self.norms(&c, &c.multipole, self.multipoles));
         let levels = targets.level_of();
         let root = targets.half(0);
         let unit = |level: usize| power(root / targets.half(level), 4);
@@ -72,8 +74,20 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                     squares[pair.source as usize] * far * part
                 };
                 let rounded = if rounding > 0.0 { row.iter().map(of_pair).sum::<f32>() } else { 0.0 };
-                let (unit, rounded) = (unit(levels[cell] as usize), rounding * f64::from(rounded));
-                std::array::from_fn(|o| (class_unit * f64::from(sums[0][o] + sums[1][o]) + rounded) * unit)
+                let of_kernel = replaced.map_or(0.0, |replaced| {
+                    let here = replaced.in_units_of(targets.half(levels[cell] as usize));
+                    let of_pair = |pair: &Pair| {
+                        let far = f64::from(far_by_class[pair.class as usize]);
+                        if far > 0.0 {
+                            f64::from(charges[pair.source as usize]) * here.at(far.sqrt().recip())
+                        } else {
+                            0.0
+                        }
+                    };
+                    row.iter().map(of_pair).sum()
+                });
+                let (unit, all) = (unit(levels[cell] as usize), rounding * f64::from(rounded) + of_kernel);
+                std::array::from_fn(|o| (class_unit * f64::from(sums[0][o] + sums[1][o]) + all) * unit)
             })
             .collect_vec();
         // The octants of a child in half sides of its parent from the parent's center, and what its local expansion loses
@@ -124,9 +138,12 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                 let strength = f64::from(of_multipole[source]) * unit;
                 let rounding = if rounding > 0.0 { rounding * unit * f64::from(squares[source]) } else { 0.0 };
                 let core2 = (core * scale).powi(2);
+                let of_kernel =
+                    replaced.map(|replaced| (replaced.in_units_of(1.0 / scale), unit * f64::from(charges[source])));
                 let at = |x: [f64; 3]| {
                     let from = [0, 1, 2].map(|d| (x[d] - c[d]) * scale);
-                    strength * fall(from, core2, p) + rounding / power(square(&from) + core2, 2)
+                    let replaced = of_kernel.map_or(0.0, |(replaced, charge)| charge * replaced.at(square(&from)));
+                    strength * fall(from, core2, p) + rounding / power(square(&from) + core2, 2) + replaced
                 };
                 if square(&[0, 1, 2].map(|d| center[d] - c[d])) < (NEAR * half).powi(2) {
                     for (out, i) in out.iter_mut().zip(targets.body_range(leaf)) {
@@ -212,7 +229,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
     }
 
     /// The mean square over directions, at one half side from the center, of the field of the last
-    /// degree of every cell. Single precision holds them: strengths are of order 1, and what underflows is nothing next to
+    /// degree of every cell, or what else the weights say. Single precision holds them: strengths are of order 1, and what underflows is nothing next to
     /// any field.
     fn norms(&self, last: &LastDegree, weights: &[f64], coefficients: &[T]) -> Vec<f32> {
         let term = |(c, w): (&T, &f64)| w * c.to_f64() * c.to_f64();

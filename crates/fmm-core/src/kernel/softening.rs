@@ -152,13 +152,25 @@ impl Softening {
     pub fn newtonian_beyond(self, tolerance: f64) -> f64 {
         match self {
             Softening::None => 0.0,
-            // 1 − (1 + ε²/r²)^(−3/2) ≤ 3/2 ε²/r².
-            Softening::Plummer(e) => e * (3.0 / tolerance).sqrt(),
-            // 1 − (1 + 5/2 ε²/r²)(1 + ε²/r²)^(−5/2) ≤ 15/8 (ε/r)⁴.
-            Softening::P1(e) => e * (3.75 / tolerance).powf(0.25),
             Softening::Spline(e) => 2.8 * e,
             // Nowhere.
             Softening::Yukawa(_) => f64::INFINITY,
+            Softening::Plummer(e) | Softening::P1(e) => {
+                let (part, power) = self.beside_newton();
+                e * (2.0 * part / tolerance).powf(1.0 / f64::from(power))
+            }
+        }
+    }
+
+    /// What the force of a kernel that is softened at every distance differs by from q/r², as a part of it: at most b (ε/r)^k,
+    /// and that far away. Here b and k; b is 0 for all others.
+    pub const fn beside_newton(self) -> (f64, i32) {
+        match self {
+            // 1 − (1 + ε²/r²)^(−3/2) ≤ 3/2 ε²/r².
+            Softening::Plummer(_) => (1.5, 2),
+            // 1 − (1 + 5/2 ε²/r²)(1 + ε²/r²)^(−5/2) ≤ 15/8 (ε/r)⁴.
+            Softening::P1(_) => (1.875, 4),
+            Softening::None | Softening::Spline(_) | Softening::Yukawa(_) => (0.0, 0),
         }
     }
 

@@ -49,6 +49,9 @@ pub struct ErrorView {
     pub far_by_class: ReadOnly<f32>,
     /// What the products of a source cell were multiplied by where M2L had halves; null elsewhere. `[source cells]`
     pub cell_scale: ReadOnly<f32>,
+    /// The square of the charge of each source cell with what its dipole counts; null unless 1/r is in place of a kernel that is
+    /// softened at every distance. `[source cells]`
+    pub charges: ReadOnly<f32>,
     /// Of the last degree. `[source cells + target cells]`
     pub norms: DevicePointer<f32>,
     /// What comes from pairs of cells. `[target cells][8]`
@@ -92,6 +95,8 @@ pub struct ErrorView {
     pub of_rounding: f64,
     /// What M2L with halves loses of a multipole, squared, over the square of `cell_scale`.
     pub of_halves: f64,
+    /// b² of [`Softening::beside_newton`](fmm_core::Softening::beside_newton).
+    pub replaced: f64,
     /// The part of the square of the largest term that a square counts at least.
     pub floor: f64,
     /// From this square of a relative error on the largest term of the leaf is looked for.
@@ -124,6 +129,8 @@ pub struct ErrorView {
     pub has_m2l: u32,
     /// 1: there are multipoles at leaves.
     pub has_m2p: u32,
+    /// k of the same, 2 or 4.
+    pub replaced_power: u32,
 }
 
 /// The squares of errors that are alike at all targets.
