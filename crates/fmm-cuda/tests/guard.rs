@@ -72,7 +72,7 @@ fn single_precision_of_the_guard_measures_what_double_does() {
         let (order, about) = measured.into_iter().find(|&(_, about)| about < 7e-5).unwrap();
         assert!(about > 1.1e-5, "{name}: {about:e}");
         let [single, double] = [1.1, 0.9].map(|part| at(order, part * about / TRUSTED));
-        println!("{name}: {single:.4e} in single precision, {double:.4e} in double");
+        println!("{name}: {single:.9e} in single precision, {double:.9e} in double");
         assert!((single - double).abs() < 1e-7 && single != double, "{name}: {single:e} {double:e}");
     }
 }

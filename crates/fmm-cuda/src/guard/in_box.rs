@@ -42,7 +42,7 @@ impl Guard {
         expected: Option<Expected>,
     ) -> Result<(Norms, f64), Error> {
         let targets = sample_size(sum.targets);
-        self.pick(gpu, sum.targets, targets, expected)?;
+        self.pick(gpu, sum.targets, targets, (expected, false))?;
         let picked = Picked {
             picked: (self.picked.pointer(), targets),
             weight: self.weight.pointer(),

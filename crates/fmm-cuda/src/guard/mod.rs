@@ -169,12 +169,20 @@ impl Guard {
         self.predicts
     }
 
-    /// Queues the drawing of a sample of `size` of `count` targets, by their expected errors if these are known.
-    fn pick(&mut self, gpu: &Gpu, count: usize, size: usize, expected: Option<Expected>) -> Result<(), Error> {
+    /// Queues the drawing of a sample of `size` of `count` targets, by their expected errors if these are known: those of the last
+    /// sample if it was of the same sum, or new ones.
+    fn pick(
+        &mut self,
+        gpu: &Gpu,
+        count: usize,
+        size: usize,
+        (expected, same_sum): (Option<Expected>, bool),
+    ) -> Result<(), Error> {
         self.picked.resize(size)?;
         self.weight.resize(size)?;
         let places = (self.picked.pointer(), self.weight.pointer());
-        let known = std::mem::replace(&mut self.repaired, false);
+        let repaired = std::mem::replace(&mut self.repaired, false);
+        let known = repaired || same_sum && self.predicts;
         self.predicts = false;
         if let Some(sum) = expected.filter(|_| count > size) {
             // The largest sums leave no memory for an error field: their sample is an even one.
@@ -221,7 +229,8 @@ impl Guard {
             _ => sample_size(sum.targets),
         };
         if !same_sample {
-            self.pick(gpu, sum.targets, targets, predicted.map(Expected::Predicted))?;
+            let same_sum = whole && look != Look::First;
+            self.pick(gpu, sum.targets, targets, (predicted.map(Expected::Predicted), same_sum))?;
         }
         // A far pair errs by 2e-7, a fiftieth of the least tolerance of sums in single precision. Where terms cancel
         // their sum errs by more, and double precision decides.

@@ -94,16 +94,19 @@ impl SpaceTrial<'_> {
         if self.quantity == Quantity::Velocity {
             return Ok(guard::error_of_velocity(&summed.columns));
         }
-        let (sum, predicted) = self.measured(summed, self.field.pointer());
+        let (sum, expected) = self.measured(summed, self.field.pointer());
         let whole = self.hessian.is_none();
         let mut rows = |exact| {
             let draw = Draw { look, whole, same_sample: exact, exact };
-            self.arrays.guard.rows(self.gpu, self.softening, &sum, predicted.as_ref(), draw)
+            self.arrays.guard.rows(self.gpu, self.softening, &sum, expected.as_ref(), draw)
         };
         let first = rows(false)?;
         let (drawn, single) = (if whole { vec![] } else { first.drawn.clone() }, first.single);
+        let predicted = first.rms.is_some();
         let (mut norms, mut found) = first.norms();
-        if single && found > TRUSTED * self.tolerance {
+        let follows = |next: Look| predicted && next.size(sum.targets) > look.size(sum.targets);
+        let refused = found > TRUSTED * self.tolerance && !look.next(found / self.tolerance).is_some_and(follows);
+        if single && refused {
             // It may be the guard that errs, as in a box: no sum is refused by its single precision.
             (norms, found) = rows(true)?.norms();
         }
