@@ -130,10 +130,12 @@ pub fn softened(far: f32, core2: f64, exponent: usize) -> f64 {
 /// other. Where charges cancel that of a few cells may be more than the whole field.
 #[derive(Debug, Clone, Copy)]
 pub struct Replaced {
-    /// b² ε^2k of [`Softening::beside_newton`].
-    pub strength: f64,
-    /// k
+    /// b of [`Softening::beside_newton`].
+    pub part: f64,
+    /// k of the same.
     pub power: usize,
+    /// ε
+    pub core: f64,
 }
 
 impl Replaced {
@@ -141,12 +143,12 @@ impl Replaced {
     pub fn new(softening: Softening, family: Family) -> Option<Self> {
         let ((part, power), core) = (softening.beside_newton(), softening.core());
         let any = family == Family::Spherical && part > 0.0 && core > 0.0;
-        any.then(|| Replaced { strength: (part * core.powi(power)).powi(2), power: power as usize })
+        any.then_some(Replaced { part, power: power as usize, core })
     }
 
     /// The same where this length is the unit.
     pub fn in_units_of(self, length: f64) -> Self {
-        Replaced { strength: self.strength / power(length * length, self.power), ..self }
+        Replaced { core: self.core / length, ..self }
     }
 
     /// The charge of a cell as its multipoles of degree 0 and 1 have it: neutral cells have dipoles, which count as at the
@@ -164,7 +166,7 @@ impl Replaced {
 
     /// At this square of the distance from a cell, for each unit of the square of its charge.
     pub fn at(self, r2: f64) -> f64 {
-        self.strength / power(r2, self.power + 2)
+        (self.part / r2).powi(2) * power(self.core * self.core / r2, self.power)
     }
 }
 

@@ -139,7 +139,11 @@ fn a_softened_kernel_that_is_taken_for_1_r_is_in_the_estimates() {
     let (points, q) = (uniform(6000, 25), alternating(6000));
     let far = uniform(1000, 26).into_iter().map(|x| x.map(|c| 0.1 * c + 5.0));
     let targets: Points = uniform(1000, 27).into_iter().chain(far).collect();
-    for softening in [Softening::Plummer(5e-3), Softening::P1(0.02)] {
+    // Also in a unit whose eighth power is no number.
+    let unit = 2f64.powi(-150);
+    let [points, targets] =
+        [points, targets].map(|all| all.into_iter().map(|x| x.map(|c| c * unit)).collect::<Points>());
+    for softening in [Softening::Plummer(5e-3 * unit), Softening::P1(0.02 * unit)] {
         let direct = Settings { method: Method::Direct, precision: Precision::F64, softening, ..Settings::default() };
         let sum = |s: &Settings| evaluate(s, &points, &q, Some(&targets), &mut StageTimes::default()).unwrap();
         let truth = sum(&direct).field;

@@ -229,8 +229,8 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
     }
 
     /// The mean square over directions, at one half side from the center, of the field of the last
-    /// degree of every cell, or what else the weights say. Single precision holds them: strengths are of order 1, and what underflows is nothing next to
-    /// any field.
+    /// degree of every cell, or what else the weights say. Single precision holds them: strengths are of
+    /// order 1, and what underflows is nothing next to any field.
     fn norms(&self, last: &LastDegree, weights: &[f64], coefficients: &[T]) -> Vec<f32> {
         let term = |(c, w): (&T, &f64)| w * c.to_f64() * c.to_f64();
         let norm = |c: &[T]| c[last.places.clone()].iter().zip(weights).map(term).sum::<f64>().min(1e38) as f32;
