@@ -26,8 +26,9 @@ __device__ inline double fall(double x, double y, double z, double core2, unsign
 // The side of the octant along an axis: -1 or 1.
 __device__ inline double side_of(unsigned octant, unsigned axis) { return octant >> axis & 1 ? 1 : -1; }
 
-// The mean square of the field of the last degree of each cell, or what else the weights say: sources first, then targets. A
-// thread has a cell. Single precision holds them: strengths are of order 1, and what underflows is nothing next to any field.
+// The mean square of the field of the last degree of each cell, or what else the weights say: sources first, then
+// targets. A thread has a cell. Single precision holds them: strengths are of order 1, and what underflows is nothing
+// next to any field.
 template <typename Real> __device__ inline void norms(const ErrorView &v) {
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x, sources = v.sources.cells;
   if (k >= sources + v.targets.cells) return;

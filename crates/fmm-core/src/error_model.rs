@@ -126,8 +126,8 @@ pub fn softened(far: f32, core2: f64, exponent: usize) -> f64 {
     power(1.0 / (1.0 + core2 * f64::from(far).sqrt()), exponent)
 }
 
-/// What 1/r in place of a kernel that is softened at every distance loses of the field of a cell, squared: solid harmonics know no
-/// other. Where charges cancel that of a few cells may be more than the whole field.
+/// What 1/r in place of a kernel that is softened at every distance loses of the field of a cell, squared: solid
+/// harmonics know no other. Where charges cancel that of a few cells may be more than the whole field.
 #[derive(Debug, Clone, Copy)]
 pub struct Replaced {
     /// b of [`Softening::beside_newton`].
@@ -151,8 +151,8 @@ impl Replaced {
         Replaced { core: self.core / length, ..self }
     }
 
-    /// The charge of a cell as its multipoles of degree 0 and 1 have it: neutral cells have dipoles, which count as at the
-    /// distance of near cells of a list.
+    /// The charge of a cell as its multipoles of degree 0 and 1 have it: neutral cells have dipoles, which count as at
+    /// the distance of near cells of a list.
     pub fn charge(self) -> LastDegree {
         // A field r^−n of a charge has the mean square p² (2 + n²)/3 r^(−2n − 2) of a dipole.
         let (n, r) = (self.power as f64 + 2.0, NEAREST[0]);

@@ -38,13 +38,15 @@ impl Look {
         }
     }
 
-    /// The look that follows one that has found an error of this many tolerances, if it leaves a doubt.
-    pub fn next(self, error: f64) -> Option<Self> {
-        match self {
-            Look::First if (DOUBTED..=TRUSTED).contains(&error) => Some(Look::Closer),
-            Look::First | Look::Closer if error > TRUSTED && error <= REFUSED => Some(Look::Last),
-            _ => None,
-        }
+    /// The look with a larger sample of so many targets that follows one which has found an error of this many
+    /// tolerances, if that leaves a doubt.
+    pub fn next(self, error: f64, targets: usize) -> Option<Self> {
+        let next = match self {
+            Look::First if (DOUBTED..=TRUSTED).contains(&error) => Look::Closer,
+            Look::First | Look::Closer if error > TRUSTED && error <= REFUSED => Look::Last,
+            _ => return None,
+        };
+        (next.size(targets) > self.size(targets)).then_some(next)
     }
 }
 

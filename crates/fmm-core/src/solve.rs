@@ -265,11 +265,8 @@ fn attempt<T: Trial>(
 fn judge<T: Trial>(settings: &Settings, sums: &T::Sums, trial: &mut T) -> Result<f64, Error> {
     let (mut look, mut error) = (Look::First, trial.error(sums, Look::First)?);
     let targets = trial.problem().targets;
-    while let Some(next) = look.next(error / settings.tolerance).filter(|_| trial.looks_closer()) {
-        if next.size(targets) > look.size(targets) {
-            error = trial.error(sums, next)?;
-        }
-        look = next;
+    while let Some(next) = look.next(error / settings.tolerance, targets).filter(|_| trial.looks_closer()) {
+        (look, error) = (next, trial.error(sums, next)?);
     }
     Ok(error)
 }

@@ -132,14 +132,14 @@ fn errors_outside_of_a_clump_shorter_than_the_softening_are_estimated() {
     }
 }
 
-/// Solid harmonics know 1/r alone. At this order that is nearly all of the error of charges whose kernel is softened at every
-/// distance, and far away the series lose nothing.
+/// Solid harmonics know 1/r alone. At this order that is nearly all of the error of charges whose kernel is softened at
+/// every distance, and far away the series lose nothing.
 #[test]
 fn a_softened_kernel_that_is_taken_for_1_r_is_in_the_estimates() {
     let (points, q) = (uniform(6000, 25), alternating(6000));
     let far = uniform(1000, 26).into_iter().map(|x| x.map(|c| 0.1 * c + 5.0));
     let targets: Points = uniform(1000, 27).into_iter().chain(far).collect();
-    // Also in a unit whose eighth power is no number.
+    // Eighth powers of lengths in this unit are no numbers.
     let unit = 2f64.powi(-150);
     let [points, targets] =
         [points, targets].map(|all| all.into_iter().map(|x| x.map(|c| c * unit)).collect::<Points>());

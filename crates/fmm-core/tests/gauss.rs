@@ -46,7 +46,8 @@ fn corners_of_boxes() {
     }
 }
 
-/// Every term after the first loses up to half a spacing of the sum so far, all on the same side: term by term this was 68 tolerances.
+/// Every term after the first loses up to half a spacing of the sum so far, all on the same side: term by term this was
+/// 68 tolerances.
 #[test]
 fn light_sources_after_a_heavy_one() {
     let mut random = Random(7);

@@ -82,8 +82,8 @@ fn special_sets() {
     }
 }
 
-/// Cells that are so much smaller than their distance from others that single precision has no squares of that distance in
-/// their unit, and double precision has none either.
+/// Cells that are so much smaller than their distance from others that single precision, and for the last of these sets
+/// double precision too, has no squares of that distance in their unit.
 #[test]
 fn cells_of_all_sizes() {
     let (u, q) = (strengths(10_000, 21), strengths(10_000, 22));

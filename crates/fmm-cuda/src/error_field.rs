@@ -88,7 +88,7 @@ impl Predicted {
     ) -> Self {
         let Described { root, aspect, family, order, precision, classes, tolerance, softening, .. } = about;
         let Described { background, total, locals, distributed, .. } = about;
-        let (part, power) = softening.beside_newton();
+        let replaced = Replaced::new(softening, family);
         let epsilon = epsilon_of_terms(precision);
         let last = LastDegree::new(family, order);
         let single = size_of::<T>() == 4;
@@ -137,7 +137,7 @@ impl Predicted {
             per_potential: if total > 0.0 { 1.0 / total } else { 0.0 },
             of_pairs: OF_PAIRS,
             of_rounding: rounding_of_multipoles(precision, !far.squares.is_empty()),
-            replaced: part * part,
+            replaced: replaced.map_or(0.0, |replaced| replaced.part * replaced.part),
             floor: FLOOR,
             doubted: (DOUBTED * tolerance).powi(2),
             looked_at: LOOKED_AT as u32,
@@ -154,10 +154,9 @@ impl Predicted {
             same: u32::from(place.same),
             has_m2l: u32::from(place.pairs[0] > 0),
             has_m2p: u32::from(place.pairs[1] > 0),
-            replaced_power: power as u32,
+            replaced_power: replaced.map_or(0, |replaced| replaced.power as u32),
         };
         let real = if single { "f32" } else { "f64" };
-        let replaced = Replaced::new(softening, family);
         Predicted { view, real, family, classes, replaced, cells, targets, unit: root * root, distributed }
     }
 
@@ -262,14 +261,14 @@ pub struct Totals {
 /// The arrays of error fields, kept from sum to sum.
 #[derive(Default)]
 pub struct ErrorField {
+    /// Those of the last degree, and of charges where 1/r is in place of a softened kernel.
     weights: Buffer<f64>,
     by_class: Buffer<u32>,
     far_by_class: Buffer<f32>,
     class_unit: f64,
     /// What these hold.
-    known: Option<(Family, u32, Classes<3>)>,
+    known: Option<(Family, u32, Classes<3>, u32)>,
     charges: Buffer<f32>,
-    of_charge: Buffer<f64>,
     norms: Buffer<f32>,
     octants: Buffer<f64>,
     handed: Buffer<f64>,
@@ -304,11 +303,13 @@ impl ErrorField {
             Expected::Alike(sum) => return self.predict_alike(gpu, sum),
         };
         let Predicted { view, real, family, classes, replaced, cells, targets, .. } = *sum;
-        let key = (family, view.order, classes);
+        let charge = replaced.map(Replaced::charge);
+        let key = (family, view.order, classes, view.replaced_power);
         if self.known != Some(key) {
             self.known = None;
             let last = LastDegree::new(family, view.order as usize);
-            self.weights.upload(&[last.multipole, last.local].concat())?;
+            let of_charge = charge.as_ref().map_or(&[][..], |charge| &charge.multipole);
+            self.weights.upload(&[&last.multipole, &last.local, of_charge].concat())?;
             let (by_class, unit) = of_classes(classes, view.order as usize);
             // A load of 16 bytes a pair: the upper half of a number is exact enough for an estimate.
             let upper = |x: f32| (x.to_bits() + 0x8000) >> 16;
@@ -325,11 +326,6 @@ impl ErrorField {
         self.handed.resize(8 * cells[1])?;
         self.squares.resize(2 * targets)?;
         self.charges.resize(if replaced.is_some() { cells[0] } else { 0 })?;
-        let charge = replaced.map(Replaced::charge);
-        if let Some(charge) = &charge {
-            self.of_charge.upload(&charge.multipole)?;
-            gpu.settle()?;
-        }
         let view = ErrorView {
             weights: self.weights.pointer(),
             by_class: self.by_class.pointer(),
@@ -349,7 +345,7 @@ impl ErrorField {
             let all = blocks(cells[0] + cells[1], CELLS);
             kernels.launch(stream, &format!("error_norms_{real}"), all, CELLS as u32, &view)?;
             if let Some(charge) = charge {
-                let (norms, weights) = (self.charges.pointer(), self.of_charge.pointer());
+                let (norms, weights) = (self.charges.pointer(), view.weights.wrapping_add(2 * view.width as usize));
                 let (first, width) = (charge.places.start as u32, charge.places.len() as u32);
                 let targets = TreeView { cells: 0, ..view.targets };
                 let strength_squares = DevicePointer::null();

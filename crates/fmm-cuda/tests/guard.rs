@@ -66,8 +66,8 @@ fn single_precision_of_the_guard_measures_what_double_does() {
                 Settings { method, precision: Precision::F32, order, leaf_size, tolerance, ..Settings::default() };
             measure(&gpu, &settings, &p.position, &p.strength, None).unwrap().1
         };
-        // Single precision is for 1e-5 and more. From 1e-4 on estimates do not count the rounding of pairs, and from 4e-4 on
-        // M2L multiplies in TF32.
+        // Single precision is for 1e-5 and more. From 1e-4 on estimates do not count the rounding of pairs, and from
+        // 4e-4 on M2L multiplies in TF32.
         let measured = (4..=12).map(|order| (order, at(order, 9e-5)));
         let (order, about) = measured.into_iter().find(|&(_, about)| about < 7e-5).unwrap();
         assert!(about > 2.3e-5, "{name}: {about:e}");

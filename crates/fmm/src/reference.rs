@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use fmm_core::cpu::direct_field;
 use fmm_core::ewald::{self, At};
-use fmm_core::math::{CollectVec, two_sum};
+use fmm_core::math::{CollectVec, Compensated};
 use fmm_core::planar::Blob;
 use fmm_core::{PeriodicBox, Softening};
 use rayon::prelude::*;
@@ -202,12 +202,9 @@ fn of_gaussians(points: &Points, sigma: f64, at: &[[f64; 3]]) -> Vec<Truth> {
             q * (-0.5 * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2])).exp()
         };
         // Tolerances are as small as 45 spacings of numbers.
-        let add = |[sum, lost]: [f64; 2], term: f64| {
-            let [sum, rest] = two_sum(sum, term);
-            [sum, lost + rest]
-        };
-        let [sum, lost] = points.sources.iter().zip(strengths).map(term).fold([0.0; 2], add);
-        Truth { vector: [sum + lost, 0.0, 0.0], largest: total / FLOOR }
+        let mut sum = Compensated::default();
+        points.sources.iter().zip(strengths).map(term).for_each(|term| sum.add(term));
+        Truth { vector: [sum.value(), 0.0, 0.0], largest: total / FLOOR }
     };
     at.par_iter().map(one).collect_vec()
 }

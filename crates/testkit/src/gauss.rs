@@ -1,21 +1,20 @@
 //! Sums of Gaussians as the formula stands, and their errors.
 
 use fmm_core::gauss::{Evaluation, Settings};
-use fmm_core::math::two_sum;
+use fmm_core::math::Compensated;
 
 /// G, as exact as its terms, and e at a point, term by term.
 fn direct<const D: usize>(sigma: f64, sources: &[[f64; D]], q: &[f64], y: &[f64; D]) -> (f64, [f64; D]) {
-    let ([mut g, mut lost], mut e) = ([0.0; 2], [0.0; D]);
+    let (mut g, mut e) = (Compensated::default(), [0.0; D]);
     for (x, q) in sources.iter().zip(q) {
         let u: [f64; D] = std::array::from_fn(|d| (y[d] - x[d]) / sigma);
         let term = q * (-0.5 * u.iter().map(|u| u * u).sum::<f64>()).exp();
-        let [sum, rest] = two_sum(g, term);
-        (g, lost) = (sum, lost + rest);
+        g.add(term);
         for d in 0..D {
             e[d] += term * u[d] / sigma;
         }
     }
-    (g + lost, e)
+    (g.value(), e)
 }
 
 /// The largest errors of G and of σ e at up to 300 targets, as parts of Σ|q|.

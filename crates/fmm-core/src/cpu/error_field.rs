@@ -78,11 +78,7 @@ impl<T: Real, E: Expansion<T, 3>> Expansions<'_, T, E, 3> {
                     let here = replaced.in_units_of(targets.half(levels[cell] as usize));
                     let of_pair = |pair: &Pair| {
                         let far = f64::from(far_by_class[pair.class as usize]);
-                        if far > 0.0 {
-                            f64::from(charges[pair.source as usize]) * here.at(far.sqrt().recip())
-                        } else {
-                            0.0
-                        }
+                        f64::from(charges[pair.source as usize]) * here.at(far.sqrt().recip())
                     };
                     row.iter().map(of_pair).sum()
                 });

@@ -45,8 +45,8 @@ impl Gather<'_> {
         let (p, width, row) = (shape.order, Block::width(shape), shape.row());
         let stride = row + LANES;
         let n = points.x[0].len();
-        // Of more than one block: its own sum, and what rounding takes from those of all, which may come to some hundred
-        // spacings of numbers where one point is heavier than the others.
+        // Where there are several blocks: the sum of one, and what rounding takes from the sum of all. That may be
+        // hundreds of spacings of numbers where one point is heavier than the others.
         let [mut part, mut lost] =
             if n > BLOCK { [vec![0.0; shape.column()], vec![0.0; to.len()]] } else { [vec![], vec![]] };
         for begin in (0..n).step_by(BLOCK) {

@@ -162,8 +162,8 @@ impl Softening {
         }
     }
 
-    /// What the force of a kernel that is softened at every distance differs by from q/r², as a part of it: at most b (ε/r)^k,
-    /// and that far away. Here b and k; b is 0 for all others.
+    /// What the force of a kernel that is softened at every distance differs by from q/r², as a part of it: at most
+    /// b (ε/r)^k, and that far away. Here b and k; b is 0 for all others.
     pub const fn beside_newton(self) -> (f64, i32) {
         match self {
             // 1 − (1 + ε²/r²)^(−3/2) ≤ 3/2 ε²/r².

@@ -23,6 +23,26 @@ pub fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
+/// A sum that knows what rounding has taken from it (Neumaier 1974).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Compensated {
+    sum: f64,
+    lost: f64,
+}
+
+impl Compensated {
+    /// Adds a term.
+    pub fn add(&mut self, term: f64) {
+        let [sum, lost] = two_sum(self.sum, term);
+        (self.sum, self.lost) = (sum, self.lost + lost);
+    }
+
+    /// The sum, nearly as exact as its terms.
+    pub fn value(self) -> f64 {
+        self.sum + self.lost
+    }
+}
+
 /// a + b, and what rounding takes from it, exactly (Knuth 1969).
 #[inline(always)]
 pub fn two_sum(a: f64, b: f64) -> [f64; 2] {

@@ -31,8 +31,9 @@ impl<T: Real> Batch<T> {
         }
     }
 
-    /// Replaces the contents by the points of a box of `of`, relative to the center of `cell` of `tree` and in the larger
-    /// unit of the two, padded. Returns that unit: in the smaller one squares of distances may be no numbers.
+    /// Replaces the contents by the points of a box of `of`, relative to the center of `cell` of `tree` and in the
+    /// larger unit of the two, padded. Returns the exponent of that unit: in the smaller one squares of distances may
+    /// be no numbers.
     fn load(&mut self, tree: &Pyramid, q: &[Vec<f64>], points: usize, cell: usize, of: &Pyramid) -> i32 {
         self.clear();
         let center = [tree.center[0][cell], tree.center[1][cell]];

@@ -169,8 +169,8 @@ impl Guard {
         self.predicts
     }
 
-    /// Queues the drawing of a sample of `size` of `count` targets, by their expected errors if these are known: those of the last
-    /// sample if it was of the same sum, or new ones.
+    /// Queues the drawing of a sample of `size` of `count` targets, by their expected errors if these are known: those
+    /// of the last sample if it was of the same sum, or new ones.
     fn pick(
         &mut self,
         gpu: &Gpu,

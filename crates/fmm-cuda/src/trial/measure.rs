@@ -104,8 +104,8 @@ impl SpaceTrial<'_> {
         let (drawn, single) = (if whole { vec![] } else { first.drawn.clone() }, first.single);
         let predicted = first.rms.is_some();
         let (mut norms, mut found) = first.norms();
-        let follows = |next: Look| predicted && next.size(sum.targets) > look.size(sum.targets);
-        let refused = found > TRUSTED * self.tolerance && !look.next(found / self.tolerance).is_some_and(follows);
+        let closer = look.next(found / self.tolerance, sum.targets).filter(|_| predicted);
+        let refused = found > TRUSTED * self.tolerance && closer.is_none();
         if single && refused {
             // It may be the guard that errs, as in a box: no sum is refused by its single precision.
             (norms, found) = rows(true)?.norms();

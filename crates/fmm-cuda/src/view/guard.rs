@@ -40,7 +40,8 @@ pub struct ErrorView {
     pub locals: ReadOnly<F32OrF64>,
     /// Σq² of scaled strengths; null where all have one sign. `[source cells]`
     pub strength_squares: ReadOnly<f32>,
-    /// Of the coefficients of the last degree, in multipoles and in local expansions. `[2][width]`
+    /// Of the coefficients of the last degree, in multipoles and in local expansions, or of those of charges.
+    /// `[2][width]`
     pub weights: ReadOnly<f64>,
     /// What multipoles lose at the octants of targets, in units of `class_unit`: the upper halves of two floats a number.
     /// `[classes][4]`
@@ -49,8 +50,8 @@ pub struct ErrorView {
     pub far_by_class: ReadOnly<f32>,
     /// What the products of a source cell were multiplied by where M2L had halves; null elsewhere. `[source cells]`
     pub cell_scale: ReadOnly<f32>,
-    /// The square of the charge of each source cell with what its dipole counts; null unless 1/r is in place of a kernel that is
-    /// softened at every distance. `[source cells]`
+    /// The square of the charge of each source cell with what its dipole counts; null unless 1/r is in place of a
+    /// kernel that is softened at every distance. `[source cells]`
     pub charges: ReadOnly<f32>,
     /// Of the last degree. `[source cells + target cells]`
     pub norms: DevicePointer<f32>,
