@@ -52,6 +52,8 @@ class Coulomb:
         self._constant = float(constant)
         self._tolerance = tolerance
         self._exclusions = _arrays.exclusions(exclusions)
+        if not isinstance(freeze, (bool, np.bool_)):
+            raise TypeError(f"freeze: {freeze!r}; expected True or False")
         self._freeze = freeze
         self._options: Dict[str, Any] = {"device": device, "threads": threads}
         # Options that are out of range are refused here, not in the first step.

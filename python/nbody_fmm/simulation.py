@@ -139,6 +139,8 @@ class Simulation:
         every = _whole("every", every)
         if every < 1:
             raise ValueError(f"every: {every}; allowed: 1 or more")
+        if isinstance(until, (bool, np.bool_)):
+            raise TypeError(f"until: {until!r} is neither a number nor a text such as \"5 Myr\"")
         if isinstance(until, float) and math.isnan(until):
             raise ValueError(f"until = {until} is not a time")
         end = self.steps + self._simulation.steps_until(until)

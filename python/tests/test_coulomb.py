@@ -99,6 +99,12 @@ def test_choice_is_free_without_freeze(ions):
     assert kept(coulomb) == ["auto", "auto", None, None, None]
 
 
+def test_freeze_is_yes_or_no():
+    for freeze in ("a", 1, None):
+        with pytest.raises(TypeError, match=f"freeze: {freeze!r}; expected True or False"):
+            Coulomb(1.0, 1e-5, freeze=freeze)
+
+
 def test_pickled_copies_give_the_same_bits(ions):
     x, q, box = ions
     coulomb = Coulomb(1.0, 1e-5, exclusions=[(0, 1)])

@@ -383,6 +383,7 @@ def test_wrong_times_and_names_are_refused():
     sim = nbody_fmm.Simulation(EIGHT)
     for until, error, message in [
         (b"2", TypeError, "until: b'2' is neither a number nor a text"),
+        (True, TypeError, "until: True is neither a number nor a text"),
         (float("inf"), ValueError, "more than 1e15 steps; allowed: .* at most"),
         (1e300, ValueError, "more than 1e15 steps"),
     ]:

@@ -138,6 +138,14 @@ impl Settings {
         self.order.is_none().then_some(self.tolerance)
     }
 
+    /// What is given of `order`, `theta` and `leaf_size` for direct sums, which have no use for them.
+    pub fn unused(&self) -> Vec<&'static str> {
+        let given =
+            [("order", self.order.is_some()), ("theta", self.theta.is_some()), ("leaf_size", self.leaf_size.is_some())];
+        let unused = given.into_iter().filter(|(_, given)| *given && self.method == Method::Direct);
+        unused.map(|(name, _)| name).collect()
+    }
+
     /// Whether the errors of targets are estimated: for the guard, or since they are asked for.
     pub fn estimates_errors(&self) -> bool {
         self.guarded().is_some() || self.errors

@@ -70,6 +70,18 @@ fn own_pairs() {
 }
 
 #[test]
+fn what_direct_sums_have_no_use_for_is_said() {
+    let folder = Folder::with(&[("s.csv", "x,y,z,q\n0,0,0,1\n2,0,0,100\n")]);
+    let said =
+        |words: &str| stderr(&folder.eval(&format!("--sources s.csv --device cpu --order 5 --leaf-size 9 {words}")));
+    let direct = said("--method direct");
+    let lines = ["order", "leaf-size"].map(|name| format!("nbody: warning: --{name} has no effect on direct sums"));
+    assert!(direct.lines().eq(lines), "{direct}");
+    assert_eq!(said("--method direct --quiet"), "");
+    assert_eq!(said("--method fmm"), "");
+}
+
+#[test]
 fn nothing_to_sum_and_nowhere_to_sum_it() {
     let files = [("none.csv", "x,y,z,q\n"), ("one.csv", "x,y,z,q\n1,2,3,4\n"), ("two.csv", "x,y,z\n0,0,0\n5,5,5\n")];
     let folder = Folder::with(&files);

@@ -90,6 +90,17 @@ fn close_pairs_beside_far_points_are_refused() {
     assert!(code(&out) == 65 && stderr(&out).contains("1e-98 of the largest coordinate"), "{}", stderr(&out));
 }
 
+#[test]
+fn an_order_of_direct_sums_is_said_to_have_no_effect() {
+    let said = |method: &str| {
+        let (code, text) = strict(&format!("{CLUSTER}[solver]\nmethod = \"{method}\"\norder = 4\n"));
+        assert_eq!(code, 0, "{text}");
+        text
+    };
+    assert_eq!(said("direct"), "nbody: warning: solver.order has no effect with solver.method = \"direct\"\n");
+    assert_eq!(said("fmm"), "");
+}
+
 /// Particles at the same place do not interact only where the kernel is infinite there.
 #[test]
 fn particles_at_one_place_are_no_matter_where_forces_are_softened() {

@@ -1,4 +1,4 @@
-//! What is suspicious of the tables that particles come from, and of the distances of vortices.
+//! What is suspicious of a scenario: of the tables that particles come from, of distances of vortices and of its solver.
 
 use crate::failure::Failure;
 use crate::files::particles;
@@ -19,7 +19,9 @@ const FITS: f64 = 1e-3;
 /// # Errors
 /// Those of reading the names of columns.
 pub fn suspicious(scenario: &Scenario) -> Result<Vec<String>, Failure> {
-    let mut warnings = vec![];
+    let unused = scenario.settings.unused();
+    let mut warnings: Vec<String> =
+        unused.into_iter().map(|key| format!("solver.{key} has no effect with solver.method = \"direct\"")).collect();
     for (index, group) in scenario.groups.iter().enumerate() {
         let core = scenario.softening_length();
         if let Model::VortexRing(VortexRing { spacing, .. }) = group.model

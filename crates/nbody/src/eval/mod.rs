@@ -93,6 +93,9 @@ fn evaluate(options: &Options, threads: usize) -> Result<(), Failure> {
     if sources.side > 0.0 && in_open_space && kernel == Kernel::Laplace && !options.quiet {
         tell(format_args!("nbody: warning: {}", report::in_a_box(&options.sources, sources.side)));
     }
+    for name in options.problem.settings.unused().into_iter().filter(|_| !options.quiet) {
+        tell(format_args!("nbody: warning: --{} has no effect on direct sums", name.replace('_', "-")));
+    }
     let exclusions = options.exclusions.as_deref();
     let exclusions = exclusions.map(|path| exclusions::read(path, sources.position.len(), "row of the sources"));
     let problem = Problem { exclusions: exclusions.transpose()?.unwrap_or_default(), ..options.problem.clone() };

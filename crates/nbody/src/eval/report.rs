@@ -52,13 +52,11 @@ impl Totals {
 
 /// The warning of pairs at distance zero.
 pub fn coincident(pairs: u64, targets: bool) -> String {
-    let what = match (pairs, targets) {
-        (1, false) => "1 pair of sources is".to_string(),
-        (1, true) => "1 pair of a target and a source is".to_string(),
-        (_, false) => format!("{pairs} pairs of sources are"),
-        (_, true) => format!("{pairs} pairs of a target and a source are"),
-    };
-    format!("{what} at the same place and, unsoftened, contribute 0")
+    let of = if targets { "a target and a source" } else { "sources" };
+    match pairs {
+        1 => format!("1 pair of {of} is at the same place and, unsoftened, contributes 0"),
+        _ => format!("{pairs} pairs of {of} are at the same place and, unsoftened, contribute 0"),
+    }
 }
 
 /// The warning of sources that are in a periodic box, of this side at most, and summed in open space.
